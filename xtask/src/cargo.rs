@@ -2,7 +2,7 @@
 
 use xshell::cmd;
 
-use crate::process::{self, Problem};
+use crate::process::{self, TaskError};
 use crate::tools;
 use crate::workspace::Workspace;
 
@@ -18,7 +18,7 @@ pub struct Sim {
 }
 
 impl Sim {
-    pub fn run(&self, workspace: &Workspace) -> Result<(), Problem> {
+    pub fn run(&self, workspace: &Workspace) -> Result<(), TaskError> {
         let sim = workspace.cargo(&["run", "--release", "--quiet", "--package", "tenure-sim", "--"]);
         process::run(
             sim.args(&self.arguments),
@@ -54,7 +54,7 @@ struct BenchArguments {
 }
 
 impl Bench {
-    pub fn run(&self, workspace: &Workspace) -> Result<(), Problem> {
+    pub fn run(&self, workspace: &Workspace) -> Result<(), TaskError> {
         let (package, bench, own) = match &self.subject {
             Subject::Core(own) => ("tenure-core", "core", own),
             Subject::Ledger(own) => ("tenure-registrar", "ledger", own),
@@ -82,7 +82,7 @@ pub struct Openapi {
 }
 
 impl Openapi {
-    pub fn run(&self, workspace: &Workspace) -> Result<(), Problem> {
+    pub fn run(&self, workspace: &Workspace) -> Result<(), TaskError> {
         let test = workspace.cargo(&[
             "test",
             "--quiet",
@@ -105,7 +105,7 @@ impl Openapi {
 pub struct Advisories {}
 
 impl Advisories {
-    pub fn run(&self, workspace: &Workspace) -> Result<(), Problem> {
+    pub fn run(&self, workspace: &Workspace) -> Result<(), TaskError> {
         let (shell, deny) = (&workspace.shell, tools::DENY.require(workspace)?);
         process::run(
             cmd!(shell, "{deny} --log-level error fetch db"),

@@ -6,7 +6,7 @@ use std::process::{Child, Stdio};
 
 use xshell::{Cmd, cmd};
 
-use crate::process::{self, Problem};
+use crate::process::{self, TaskError};
 use crate::tools::{MCP, PYTHON_CLIENT, SCHEMATHESIS};
 use crate::workspace::Workspace;
 
@@ -32,7 +32,7 @@ const CHECKS: &str = "not_a_server_error,status_code_conformance,content_type_co
 
 impl Schemathesis {
     /// Installs, builds, starts, tries.
-    pub fn run(&self, workspace: &Workspace) -> Result<(), Problem> {
+    pub fn run(&self, workspace: &Workspace) -> Result<(), TaskError> {
         SCHEMATHESIS.install_from_pypi(workspace)?;
         build(workspace)?;
         let mut more = vec!["--phases=examples,coverage,fuzzing,stateful".to_owned()];
@@ -43,12 +43,12 @@ impl Schemathesis {
 }
 
 /// A few requests for each route, always the same ones, with what is installed and built.
-pub fn check_routes(workspace: &Workspace) -> Result<(), Problem> {
-    let few = ["--phases=examples,coverage,fuzzing", "--max-examples", "5", "--seed=1"];
-    try_every_route(workspace, &few.map(str::to_owned))
+pub fn check_routes(workspace: &Workspace) -> Result<(), TaskError> {
+    let arguments = ["--phases=examples,coverage,fuzzing", "--max-examples", "5", "--seed=1"];
+    try_every_route(workspace, &arguments.map(str::to_owned))
 }
 
-fn try_every_route(workspace: &Workspace, more: &[String]) -> Result<(), Problem> {
+fn try_every_route(workspace: &Workspace, more: &[String]) -> Result<(), TaskError> {
     let (shell, server) = (&workspace.shell, Server::start(workspace)?);
     let hooks = server.folder.join("hooks.py");
     shell.write_file(&hooks, include_str!("schemathesis/hooks.py"))?;
@@ -76,7 +76,7 @@ pub struct Mcp {}
 
 impl Mcp {
     /// Installs, builds, starts, calls.
-    pub fn run(&self, workspace: &Workspace) -> Result<(), Problem> {
+    pub fn run(&self, workspace: &Workspace) -> Result<(), TaskError> {
         MCP.install_from_pypi(workspace)?;
         build(workspace)?;
         check_mcp(workspace)
@@ -84,7 +84,7 @@ impl Mcp {
 }
 
 /// Calls every tool, with what is installed and built.
-pub fn check_mcp(workspace: &Workspace) -> Result<(), Problem> {
+pub fn check_mcp(workspace: &Workspace) -> Result<(), TaskError> {
     let (shell, server) = (&workspace.shell, Server::start(workspace)?);
     let script = server.folder.join("agents.py");
     shell.write_file(&script, include_str!("mcp/agents.py"))?;
@@ -107,7 +107,7 @@ pub struct Python {
 
 impl Python {
     /// Installs, builds, checks.
-    pub fn run(&self, workspace: &Workspace) -> Result<(), Problem> {
+    pub fn run(&self, workspace: &Workspace) -> Result<(), TaskError> {
         PYTHON_CLIENT.install_from_pypi(workspace)?;
         build(workspace)?;
         check_python(workspace, self.filter.as_deref())
@@ -115,11 +115,11 @@ impl Python {
 }
 
 /// Checks the Python client with what is installed and built.
-pub fn check_python(workspace: &Workspace, filter: Option<&str>) -> Result<(), Problem> {
+pub fn check_python(workspace: &Workspace, filter: Option<&str>) -> Result<(), TaskError> {
     let shell = &workspace.shell;
     let _inside = shell.push_dir("clients/python");
     let client = |name: &str| {
-        without_settings(shell.cmd(PYTHON_CLIENT.program(workspace, name)))
+        without_tenure_variables(shell.cmd(PYTHON_CLIENT.program(workspace, name)))
             .env("PYTHONPATH", shell.current_dir().join("src"))
             .env("PYTHONDONTWRITEBYTECODE", "1")
             .env("TENURE_PROGRAM", program(workspace))
@@ -131,7 +131,7 @@ pub fn check_python(workspace: &Workspace, filter: Option<&str>) -> Result<(), P
     process::run(pytest, "see above; `cargo xtask python NAME` repeats one test")
 }
 
-fn build(workspace: &Workspace) -> Result<(), Problem> {
+fn build(workspace: &Workspace) -> Result<(), TaskError> {
     process::run(workspace.cargo(&["build", "--locked", "--package", "tenure"]), "see above")
 }
 
@@ -140,7 +140,7 @@ fn program(workspace: &Workspace) -> PathBuf {
 }
 
 /// Without the variables that are set for another server.
-fn without_settings(cmd: Cmd<'_>) -> Cmd<'_> {
+fn without_tenure_variables(cmd: Cmd<'_>) -> Cmd<'_> {
     let names = std::env::vars_os().map(|(name, _)| name);
     names
         .filter(|name| name.to_string_lossy().starts_with("TENURE_"))
@@ -156,12 +156,13 @@ struct Server {
 
 impl Server {
     /// Starts what was built on any free port. When this returns, requests are answered.
-    fn start(workspace: &Workspace) -> Result<Self, Problem> {
+    fn start(workspace: &Workspace) -> Result<Self, TaskError> {
         let (shell, program) = (&workspace.shell, program(workspace));
         let folder = workspace.target.join(format!("tmp/schemathesis-{}", std::process::id()));
         shell.create_dir(&folder)?;
         let serve = cmd!(shell, "{program} serve --listen 127.0.0.1:0 --socket none --data {folder}/data");
-        let serve = without_settings(serve).env("XDG_CONFIG_HOME", &folder).env("XDG_STATE_HOME", &folder);
+        let serve =
+            without_tenure_variables(serve).env("XDG_CONFIG_HOME", &folder).env("XDG_STATE_HOME", &folder);
         let mut serve = process::command(serve);
         let mut child =
             serve.stdout(Stdio::piped()).spawn().map_err(|error| process::not_started(&serve, &error))?;
@@ -170,7 +171,7 @@ impl Server {
         let first = output.and_then(|output| output.lines().next()?.ok()).unwrap_or_default();
         let url = first.split_whitespace().find(|word| word.starts_with("http://"));
         server.url = url.map(str::to_owned).ok_or_else(|| {
-            Problem::new(
+            TaskError::new(
                 format!("`tenure serve` did not say where it listens, but {first:?}"),
                 "see above; start `cargo run -- serve` by hand",
             )
@@ -179,7 +180,7 @@ impl Server {
     }
 
     /// The token that may do everything.
-    fn token(&self, workspace: &Workspace) -> Result<String, Problem> {
+    fn token(&self, workspace: &Workspace) -> Result<String, TaskError> {
         Ok(workspace.shell.read_file(self.folder.join("data/admin.token"))?.trim_end().to_owned())
     }
 }

@@ -8,8 +8,8 @@ use std::sync::LazyLock;
 use regex::Regex;
 use serde::Deserialize;
 
-use crate::process::{Problem, say};
-use crate::source::{Source, is_test_file};
+use crate::process::{TaskError, print_line};
+use crate::source::{SourceLines, is_test_file};
 use crate::workspace::Workspace;
 
 /// Print each figure of the code's size and shape beside its limit
@@ -25,18 +25,18 @@ pub struct Arguments {
 /// xtask/figures.toml.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Committed {
+struct FigureConfig {
     limits: BTreeMap<String, u64>,
-    words: Words,
+    words: PrivateWords,
 }
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Words {
+struct PrivateWords {
     names: BTreeSet<String>,
 }
 
-struct Figure {
+struct CodeMetric {
     name: &'static str,
     value: u64,
     /// What was counted, where a reader wants to see it.
@@ -44,28 +44,28 @@ struct Figure {
 }
 
 /// Prints the table, with `list` what was counted; fails if a figure is above its limit.
-pub fn check(workspace: &Workspace, list: bool) -> Result<(), Problem> {
-    let committed: Committed = workspace.read_toml("xtask/figures.toml")?;
+pub fn check(workspace: &Workspace, list: bool) -> Result<(), TaskError> {
+    let committed: FigureConfig = workspace.read_toml("xtask/figures.toml")?;
     let figures = count(workspace, &committed.words.names)?;
-    say(&format!("{:<26} {:>10} {:>10}", "figure", "now", "limit"));
+    print_line(&format!("{:<26} {:>10} {:>10}", "figure", "now", "limit"));
     for figure in &figures {
         let limit = committed.limits.get(figure.name).map_or("none".to_owned(), u64::to_string);
-        say(&format!("{:<26} {:>10} {limit:>10}", figure.name, figure.value));
+        print_line(&format!("{:<26} {:>10} {limit:>10}", figure.name, figure.value));
         if list {
-            figure.items.iter().for_each(|item| say(&format!("    {item}")));
+            figure.items.iter().for_each(|item| print_line(&format!("    {item}")));
         }
     }
     let wrong = violations(&figures, &committed.limits);
     if wrong.is_empty() {
         return Ok(());
     }
-    Err(Problem::new(
+    Err(TaskError::new(
         format!("a figure is not within its limit:\n  {}", wrong.join("\n  ")),
         "remove what is not needed; a limit in xtask/figures.toml is raised only with a reason beside it",
     ))
 }
 
-fn violations(figures: &[Figure], limits: &BTreeMap<String, u64>) -> Vec<String> {
+fn violations(figures: &[CodeMetric], limits: &BTreeMap<String, u64>) -> Vec<String> {
     let mut wrong = Vec::new();
     for figure in figures {
         match limits.get(figure.name) {
@@ -90,7 +90,7 @@ struct RustFile {
 
 /// Where a Rust file counts.
 #[derive(PartialEq, Eq)]
-enum Kind {
+enum RustFileKind {
     Product,
     Testing,
     Bench,
@@ -98,25 +98,25 @@ enum Kind {
 }
 
 impl RustFile {
-    fn kind(&self) -> Kind {
+    fn kind(&self) -> RustFileKind {
         let has = |name: &str| self.path.iter().any(|part| part == name);
         if self.path.starts_with("testing") && !is_test_file(&self.path) {
-            Kind::Testing
+            RustFileKind::Testing
         } else if self.path.starts_with("bench") || has("benches") {
-            Kind::Bench
+            RustFileKind::Bench
         } else if is_test_file(&self.path) {
-            Kind::Test
+            RustFileKind::Test
         } else {
-            Kind::Product
+            RustFileKind::Product
         }
     }
 
     /// Its lines without items below `#[cfg(test)]`.
     fn lines(&self) -> usize {
-        self.text.lines().count() - Source::parse(&self.text).test_item_lines
+        self.text.lines().count() - SourceLines::parse(&self.text).test_item_lines
     }
 
-    fn place(&self) -> String {
+    fn display_path(&self) -> String {
         self.path.display().to_string()
     }
 
@@ -128,47 +128,47 @@ impl RustFile {
 
     /// Names in this file, as they are listed.
     fn listed<'a>(&'a self, names: Vec<&'a str>) -> impl Iterator<Item = String> + 'a {
-        names.into_iter().map(|name| format!("{name} ({})", self.place()))
+        names.into_iter().map(|name| format!("{name} ({})", self.display_path()))
     }
 }
 
 /// Every figure, in the order in which they are printed.
-fn count(workspace: &Workspace, words: &BTreeSet<String>) -> Result<Vec<Figure>, Problem> {
+fn count(workspace: &Workspace, words: &BTreeSet<String>) -> Result<Vec<CodeMetric>, TaskError> {
     let sources = workspace.sources("", &["rs"])?;
     let files: Vec<_> = sources.into_iter().map(|(path, text)| RustFile { path, text }).collect();
-    let of = |kind: Kind| files.iter().filter(move |file| file.kind() == kind);
-    let lines = |kind: Kind| of(kind).map(RustFile::lines).sum::<usize>();
+    let of = |kind: RustFileKind| files.iter().filter(move |file| file.kind() == kind);
+    let lines = |kind: RustFileKind| of(kind).map(RustFile::lines).sum::<usize>();
     let openapi = workspace.shell.read_file("docs/openapi.json")?;
-    let short = of(Kind::Product).filter(|file| file.lines() < SHORT).map(RustFile::place);
-    let embedded = files.iter().filter(|file| file.names_embedded_ledger()).map(RustFile::place);
-    let lease_types = of(Kind::Product).flat_map(|file| file.listed(lease_types(&file.text)));
+    let short = of(RustFileKind::Product).filter(|file| file.lines() < SHORT).map(RustFile::display_path);
+    let embedded = files.iter().filter(|file| file.names_embedded_ledger()).map(RustFile::display_path);
+    let lease_types = of(RustFileKind::Product).flat_map(|file| file.listed(lease_types(&file.text)));
     let functions = files.iter().flat_map(|file| file.listed(private_functions(&file.text, words)));
     let private_files = files.iter().filter(|file| {
         let stem = file.path.file_stem().unwrap_or_default();
         has_private_word(&stem.to_string_lossy(), words)
     });
     Ok(vec![
-        number("rust_lines", lines(Kind::Product)),
-        number("rust_files", of(Kind::Product).count()),
+        number("rust_lines", lines(RustFileKind::Product)),
+        number("rust_files", of(RustFileKind::Product).count()),
         list("short_files", short),
-        number("testing_lines", lines(Kind::Testing)),
-        number("bench_lines", lines(Kind::Bench)),
+        number("testing_lines", lines(RustFileKind::Testing)),
+        number("bench_lines", lines(RustFileKind::Bench)),
         number("openapi_lines", openapi.lines().count()),
         number("openapi_bytes", openapi.len()),
         list("embedded_ledger_files", embedded),
         list("lease_types", lease_types),
         list("private_function_names", functions),
-        list("private_file_names", private_files.map(RustFile::place)),
+        list("private_file_names", private_files.map(RustFile::display_path)),
     ])
 }
 
-fn number(name: &'static str, value: usize) -> Figure {
-    Figure { name, value: value as u64, items: Vec::new() }
+fn number(name: &'static str, value: usize) -> CodeMetric {
+    CodeMetric { name, value: value as u64, items: Vec::new() }
 }
 
-fn list(name: &'static str, items: impl Iterator<Item = String>) -> Figure {
+fn list(name: &'static str, items: impl Iterator<Item = String>) -> CodeMetric {
     let items: Vec<_> = items.collect();
-    Figure { name, value: items.len() as u64, items }
+    CodeMetric { name, value: items.len() as u64, items }
 }
 
 fn pattern(after_visibility: &str) -> Regex {
@@ -188,7 +188,7 @@ fn name<'a>(pattern: &Regex, line: &'a str) -> Option<&'a str> {
 fn lease_types(text: &str) -> Vec<&str> {
     let mut found = Vec::new();
     let mut current: Option<(&str, bool, bool)> = None;
-    for (_, line) in Source::parse(text).program {
+    for (_, line) in SourceLines::parse(text).program {
         if let Some(name) = name(&STRUCT, line) {
             current = Some((name, false, false));
         } else if let Some((struct_name, is_identified, ends)) = &mut current {
@@ -219,7 +219,7 @@ mod tests {
 
     #[test]
     fn violations_name_figures_above_their_limit_and_missing_limits() {
-        let figure = |name, value| Figure { name, value, items: Vec::new() };
+        let figure = |name, value| CodeMetric { name, value, items: Vec::new() };
         let limits = |pairs: &[(&str, u64)]| {
             pairs.iter().map(|(name, limit)| ((*name).to_owned(), *limit)).collect::<BTreeMap<_, _>>()
         };
@@ -250,7 +250,7 @@ mod tests {
         let lines = |path: &str| {
             let file =
                 RustFile { path: path.into(), text: "fn a() {}\n#[cfg(test)]\nmod tests {\n}\n".into() };
-            (file.kind() == Kind::Product, file.lines())
+            (file.kind() == RustFileKind::Product, file.lines())
         };
         assert_eq!(lines("crates/a/src/b.rs"), (true, 1));
         for path in

@@ -7,8 +7,8 @@ use cargo_metadata::{DependencyKind, Package};
 use regex::Regex;
 use serde::Deserialize;
 
-use crate::process::Problem;
-use crate::source::{Source, is_test_file};
+use crate::process::TaskError;
+use crate::source::{SourceLines, is_test_file};
 use crate::workspace::Workspace;
 
 /// Checks who depends on whom against the table in xtask/layers.toml
@@ -43,30 +43,30 @@ struct Layer {
 }
 
 /// Checks everything, or writes the table.
-pub fn run(workspace: &Workspace, arguments: &Arguments) -> Result<(), Problem> {
+pub fn run(workspace: &Workspace, arguments: &Arguments) -> Result<(), TaskError> {
     if !arguments.write {
         return check(workspace);
     }
     let mut text = workspace.shell.read_file(ARCHITECTURE)?;
-    let place = between(&text, "layers")?;
+    let place = marked_range(&text, "layers")?;
     text.replace_range(place, &format!("\n{}", table(&layers(workspace)?)));
     Ok(workspace.shell.write_file(ARCHITECTURE, text)?)
 }
 
 /// Checks everything that the table promises.
-pub fn check(workspace: &Workspace) -> Result<(), Problem> {
+pub fn check(workspace: &Workspace) -> Result<(), TaskError> {
     let layers = layers(workspace)?;
     let mut wrong = violations(&layers, &workspace.packages);
     for layer in layers.iter().filter(|layer| layer.pure) {
         for (path, text) in workspace.sources(&format!("crates/{}/src", layer.name), &["rs"])? {
-            let found = if is_test_file(&path) { Vec::new() } else { impurities(&text) };
+            let found = if is_test_file(&path) { Vec::new() } else { forbidden_words(&text) };
             wrong.extend(found.iter().map(|(line, word, reason)| {
                 format!("{}:{line} mentions `{word}`: {reason}", path.display())
             }));
         }
     }
     if !wrong.is_empty() {
-        return Err(Problem::new(
+        return Err(TaskError::new(
             format!("a layer does what it must not:\n  {}", wrong.join("\n  ")),
             "take the dependency or the call out; if the promise shall change, change xtask/layers.toml or \
              xtask/src/layers.rs, and record the decision in docs/adr",
@@ -74,17 +74,18 @@ pub fn check(workspace: &Workspace) -> Result<(), Problem> {
     }
     let text = workspace.shell.read_file(ARCHITECTURE)?;
     check_table(&text, &table(&layers))?;
-    let wrong = unexplained(&text[between(&text, "dependencies")?], &external(&workspace.packages));
+    let wrong =
+        dependency_table_errors(&text[marked_range(&text, "dependencies")?], &external(&workspace.packages));
     if wrong.is_empty() {
         return Ok(());
     }
-    Err(Problem::new(
+    Err(TaskError::new(
         format!("the table of dependencies in ARCHITECTURE.md is wrong:\n  {}", wrong.join("\n  ")),
         "mend the lines `| name | what it is for |` in ARCHITECTURE.md, or take the dependency out",
     ))
 }
 
-fn layers(workspace: &Workspace) -> Result<Vec<Layer>, Problem> {
+fn layers(workspace: &Workspace) -> Result<Vec<Layer>, TaskError> {
     Ok(workspace.read_toml::<Layers>("xtask/layers.toml")?.layer)
 }
 
@@ -146,23 +147,23 @@ fn table(layers: &[Layer]) -> String {
 const ARCHITECTURE: &str = "ARCHITECTURE.md";
 
 /// A problem unless `text` shows the table `right`.
-fn check_table(text: &str, right: &str) -> Result<(), Problem> {
-    if text[between(text, "layers")?].trim() == right.trim() {
+fn check_table(text: &str, right: &str) -> Result<(), TaskError> {
+    if text[marked_range(text, "layers")?].trim() == right.trim() {
         return Ok(());
     }
-    Err(Problem::new(
+    Err(TaskError::new(
         format!("ARCHITECTURE.md shows another table of the layers than xtask/layers.toml:\n\n{right}"),
         "run `cargo xtask layers --write`",
     ))
 }
 
 /// Where the part called `name` is, without its two comments.
-fn between(text: &str, name: &str) -> Result<Range<usize>, Problem> {
+fn marked_range(text: &str, name: &str) -> Result<Range<usize>, TaskError> {
     let (begin, end) = (format!("<!-- {name}:begin -->"), format!("<!-- {name}:end -->"));
     let start = text.find(&begin).map(|position| position + begin.len());
     let stop = start.and_then(|start| Some(start + text[start..].find(&end)?));
     start.zip(stop).map(|(start, stop)| start..stop).ok_or_else(|| {
-        Problem::new(
+        TaskError::new(
             format!("ARCHITECTURE.md does not hold `{begin}` and, below it, `{end}`"),
             "put both comments around the table, each on a line of its own",
         )
@@ -170,9 +171,9 @@ fn between(text: &str, name: &str) -> Result<Range<usize>, Problem> {
 }
 
 /// What is wrong with the table of dependencies: it has one line for each of `names`, which says what it is for.
-fn unexplained(table: &str, names: &[&str]) -> Vec<String> {
-    let rows = table.lines().filter_map(|line| line.trim().strip_prefix('|')).skip(2);
-    let rows: Vec<_> = rows
+fn dependency_table_errors(table: &str, names: &[&str]) -> Vec<String> {
+    let lines = table.lines().filter_map(|line| line.trim().strip_prefix('|')).skip(2);
+    let rows: Vec<_> = lines
         .map(|row| {
             let mut cells = row.split('|').map(str::trim);
             (cells.next().unwrap_or_default().trim_matches('`'), cells.next().unwrap_or_default())
@@ -218,10 +219,10 @@ const FORBIDDEN: &[(&str, &str)] = &[
 ];
 
 /// The first forbidden word of each line in the program of `text`: line, word, reason.
-fn impurities(text: &str) -> Vec<(usize, &str, &'static str)> {
+fn forbidden_words(text: &str) -> Vec<(usize, &str, &'static str)> {
     let forbidden = FORBIDDEN.iter().map(|(words, reason)| (Regex::new(words).expect("a pattern"), *reason));
     let forbidden: Vec<_> = forbidden.collect();
-    let lines = Source::parse(text).program.into_iter();
+    let lines = SourceLines::parse(text).program.into_iter();
     let found = lines.filter_map(|(number, line)| {
         forbidden.iter().find_map(|(words, reason)| Some((number, words.find(line)?.as_str(), *reason)))
     });
@@ -327,15 +328,16 @@ mod tests {
     #[test]
     fn a_missing_comment_is_named() {
         for text in ["", "<!-- layers:begin -->", "<!-- layers:end --> <!-- layers:begin -->"] {
-            let problem = between(text, "layers").expect_err(text).to_string();
+            let problem = marked_range(text, "layers").expect_err(text).to_string();
             assert!(problem.contains("`<!-- layers:begin -->`"), "{problem}");
         }
     }
 
     #[test]
     fn each_dependency_has_one_line_with_its_purpose() {
-        let wrong =
-            |rows: &str| unexplained(&format!("| name | for |\n|---|---|\n{rows}\n"), &["clap", "prost"]);
+        let wrong = |rows: &str| {
+            dependency_table_errors(&format!("| name | for |\n|---|---|\n{rows}\n"), &["clap", "prost"])
+        };
         assert_eq!(wrong("| `prost` | stored events |\n| clap | the command line |"), [""; 0]);
         for (rows, expected) in [
             ("| `prost` | stored events |", "`clap` has no line"),
@@ -371,7 +373,7 @@ mod tests {
 
     #[test]
     fn a_forbidden_word_is_found_with_its_line_and_reason() {
-        let found = impurities("fn a() {\n    let now = std::time::Instant::now();\n}\n");
+        let found = forbidden_words("fn a() {\n    let now = std::time::Instant::now();\n}\n");
         assert_eq!(found, [(2, "std::time", FORBIDDEN[0].1)]);
         for line in [
             "let a = fs::read(b);",
@@ -388,7 +390,7 @@ mod tests {
             "fn a(b: SystemTime) {}",
             "use std::net;",
         ] {
-            assert_eq!(impurities(line).len(), 1, "{line}");
+            assert_eq!(forbidden_words(line).len(), 1, "{line}");
         }
     }
 
@@ -400,7 +402,7 @@ mod tests {
             "let operand = strand(Instantly, offs::et, rules::time::is_over);\n",
             "fn a() {}\n#[cfg(test)]\nmod tests {\n    use std::time::Instant;\n}\n",
         ] {
-            assert_eq!(impurities(text).len(), 0, "{text}");
+            assert_eq!(forbidden_words(text).len(), 0, "{text}");
         }
     }
 }

@@ -2,13 +2,13 @@
 
 mod bugs;
 mod cargo;
+mod clean_build;
 mod clients;
-mod dereferenced;
 mod figures;
-mod fresh;
 mod layers;
+mod openapi_references;
 mod process;
-mod rows;
+mod requirements;
 mod secret_scan;
 mod source;
 mod surface;
@@ -20,7 +20,7 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
-use crate::process::Problem;
+use crate::process::TaskError;
 use crate::workspace::Workspace;
 
 /// The tasks of the Tenure repository.
@@ -35,7 +35,7 @@ struct Arguments {
 enum Command {
     Test(test::Arguments),
     Layers(layers::Arguments),
-    Rows(rows::Arguments),
+    Rows(requirements::Arguments),
     Openapi(cargo::Openapi),
     Schemathesis(clients::Schemathesis),
     Mcp(clients::Mcp),
@@ -45,7 +45,7 @@ enum Command {
     Bench(cargo::Bench),
     Bugs(bugs::Arguments),
     Figures(figures::Arguments),
-    Fresh(fresh::Fresh),
+    Fresh(clean_build::CleanBuild),
     Advisories(cargo::Advisories),
 }
 
@@ -60,12 +60,12 @@ fn main() -> ExitCode {
     }
 }
 
-fn run(command: &Command) -> Result<(), Problem> {
+fn run(command: &Command) -> Result<(), TaskError> {
     let workspace = Workspace::find()?;
     match command {
         Command::Test(arguments) => test::run(&workspace, arguments),
         Command::Layers(arguments) => layers::run(&workspace, arguments),
-        Command::Rows(arguments) => rows::run(&workspace, arguments),
+        Command::Rows(arguments) => requirements::run(&workspace, arguments),
         Command::Openapi(arguments) => arguments.run(&workspace),
         Command::Schemathesis(arguments) => arguments.run(&workspace),
         Command::Mcp(arguments) => arguments.run(&workspace),

@@ -11,13 +11,13 @@ use xshell::Cmd;
 
 /// What went wrong and what to do about it.
 #[derive(Debug)]
-pub struct Problem {
+pub struct TaskError {
     what: String,
     hint: String,
     exit_code: u8,
 }
 
-impl Problem {
+impl TaskError {
     /// A problem that ends the task with exit code 1.
     pub fn new(what: impl Into<String>, hint: impl Into<String>) -> Self {
         Self { what: what.into(), hint: hint.into(), exit_code: 1 }
@@ -35,14 +35,14 @@ impl Problem {
     }
 }
 
-impl fmt::Display for Problem {
+impl fmt::Display for TaskError {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(formatter, "error: {}\nhint: {}", self.what, self.hint)
     }
 }
 
 /// A file that could not be read or written: programs are run by the functions below, not by xshell.
-impl From<xshell::Error> for Problem {
+impl From<xshell::Error> for TaskError {
     fn from(error: xshell::Error) -> Self {
         Self::new(error.to_string(), "check that the file exists and is yours, and that the disk is not full")
     }
@@ -63,14 +63,14 @@ pub fn command(cmd: Cmd<'_>) -> Command {
 }
 
 /// Runs to the end with the terminal passed through; anything but success is a problem.
-pub fn run(cmd: Cmd<'_>, hint: &str) -> Result<(), Problem> {
+pub fn run(cmd: Cmd<'_>, hint: &str) -> Result<(), TaskError> {
     let mut command = command(cmd);
     let status = command.status().map_err(|error| not_started(&command, &error))?;
     if status.success() { Ok(()) } else { Err(failed(&command, status, hint)) }
 }
 
 /// Runs to the end and returns standard output. Standard error is passed through.
-pub fn output(cmd: Cmd<'_>, hint: &str) -> Result<String, Problem> {
+pub fn output(cmd: Cmd<'_>, hint: &str) -> Result<String, TaskError> {
     let mut command = command(cmd);
     let output = command.stderr(Stdio::inherit()).output().map_err(|error| not_started(&command, &error))?;
     if !output.status.success() {
@@ -85,7 +85,7 @@ pub fn succeeds(cmd: Cmd<'_>) -> bool {
 }
 
 /// Runs to the end and hands each line of standard output to `each`, as it comes.
-pub fn watch(cmd: Cmd<'_>, hint: &str, mut each: impl FnMut(&str)) -> Result<(), Problem> {
+pub fn stream_output_lines(cmd: Cmd<'_>, hint: &str, mut each: impl FnMut(&str)) -> Result<(), TaskError> {
     let mut command = command(cmd);
     let mut child = command.stdout(Stdio::piped()).spawn().map_err(|error| not_started(&command, &error))?;
     for line in child.stdout.take().into_iter().flat_map(|stdout| BufReader::new(stdout).split(b'\n')) {
@@ -96,14 +96,14 @@ pub fn watch(cmd: Cmd<'_>, hint: &str, mut each: impl FnMut(&str)) -> Result<(),
 }
 
 /// The problem that `command` ended with `status`.
-pub fn failed(command: &Command, status: ExitStatus, hint: &str) -> Problem {
-    Problem::new(format!("`{}` ended with {status}", shown(command)), hint).with_exit_code(status.code())
+pub fn failed(command: &Command, status: ExitStatus, hint: &str) -> TaskError {
+    TaskError::new(format!("`{}` ended with {status}", shown(command)), hint).with_exit_code(status.code())
 }
 
 /// The problem that `command` could not be run.
-pub fn not_started(command: &Command, error: &io::Error) -> Problem {
+pub fn not_started(command: &Command, error: &io::Error) -> TaskError {
     let hint = "install the program, or check that PATH names its folder";
-    Problem::new(format!("`{}` could not be run: {error}", shown(command)), hint)
+    TaskError::new(format!("`{}` could not be run: {error}", shown(command)), hint)
 }
 
 /// The command as one would type it, without the folder of the program.
@@ -115,7 +115,7 @@ fn shown(command: &Command) -> String {
 }
 
 /// Prints a line. A reader that is gone (`| head`) is no reason to stop.
-pub fn say(line: &str) {
+pub fn print_line(line: &str) {
     let _ = writeln!(io::stdout(), "{line}");
 }
 
@@ -147,7 +147,7 @@ mod tests {
 
     #[test]
     fn a_problem_never_ends_with_success() {
-        let problem = || Problem::new("a", "b");
+        let problem = || TaskError::new("a", "b");
         assert_eq!(problem().exit_code(), 1);
         assert_eq!(problem().with_exit_code(Some(0)).exit_code(), 1);
         assert_eq!(problem().with_exit_code(None).exit_code(), 1);
@@ -161,7 +161,7 @@ mod tests {
         for result in [
             run(cmd!(shell, "/bin/sh -c 'exit 7'"), "the hint"),
             output(cmd!(shell, "/bin/sh -c 'exit 7'"), "the hint").map(drop),
-            watch(cmd!(shell, "/bin/sh -c 'exit 7'"), "the hint", |_| {}),
+            stream_output_lines(cmd!(shell, "/bin/sh -c 'exit 7'"), "the hint", |_| {}),
         ] {
             let problem = result.expect_err("it exits with 7");
             assert_eq!(problem.exit_code(), 7);
@@ -177,7 +177,7 @@ mod tests {
         let mut seen = Vec::new();
         let shell = Shell::new().expect("a shell");
         let script = cmd!(shell, "/bin/sh -c 'printf \"one\\ntwo\"'");
-        watch(script, "", |line| seen.push(line.to_owned())).expect("success");
+        stream_output_lines(script, "", |line| seen.push(line.to_owned())).expect("success");
         assert_eq!(seen, ["one", "two"]);
     }
 }

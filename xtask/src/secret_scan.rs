@@ -6,23 +6,23 @@
 use std::collections::HashMap;
 
 /// How many bytes are compared at first.
-const START: usize = 8;
+const PREFIX_LENGTH: usize = 8;
 /// What is shorter is found everywhere by chance.
-const LEAST: usize = 12;
+const MIN_LENGTH: usize = 12;
 
-const STANDARD: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-const FOR_ADDRESSES: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
+const STANDARD_ALPHABET: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+const URL_SAFE_ALPHABET: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
 
 /// Secrets, ready to be looked for.
 #[derive(Default)]
-pub struct Scan {
+pub struct SecretScan {
     /// By what they begin with.
-    forms: HashMap<[u8; START], Vec<Form>>,
+    encodings: HashMap<[u8; PREFIX_LENGTH], Vec<SecretEncoding>>,
     secrets: usize,
 }
 
 /// One way to write a secret.
-struct Form {
+struct SecretEncoding {
     secret: usize,
     name: &'static str,
     bytes: Vec<u8>,
@@ -30,16 +30,16 @@ struct Form {
 
 /// A secret where none should be. It does not say which one.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Found {
+pub struct SecretMatch {
     /// Which of the secrets, in the order in which they were added.
     pub secret: usize,
     /// How it is written.
-    pub form: &'static str,
+    pub encoding: &'static str,
     /// Where, in bytes from the beginning.
-    pub at: usize,
+    pub offset: usize,
 }
 
-impl Scan {
+impl SecretScan {
     /// How many secrets are looked for.
     pub fn len(&self) -> usize {
         self.secrets
@@ -50,36 +50,44 @@ impl Scan {
         let number = self.secrets;
         self.secrets += 1;
         let text = secret.as_bytes();
-        let mut forms =
-            forms_of(text, ["text", "text in hex", "text in HEX", "text in base64", "text percent-encoded"]);
+        let mut forms = encodings_of(
+            text,
+            ["text", "text in hex", "text in HEX", "text in base64", "text percent-encoded"],
+        );
         // Ours are random bytes in base64url after a prefix, or in hex.
         let random =
             text.strip_prefix(b"tnr_").or_else(|| text.strip_prefix(b"tenure_admin_")).unwrap_or(text);
         for bytes in [from_base64(random), from_hex(text)].into_iter().flatten() {
-            forms.extend(forms_of(
+            forms.extend(encodings_of(
                 &bytes,
                 ["bytes", "bytes in hex", "bytes in HEX", "bytes in base64", "bytes percent-encoded"],
             ));
         }
         for (name, bytes) in forms {
-            if bytes.len() >= LEAST
-                && let Some(start) = bytes.first_chunk::<START>()
+            if bytes.len() >= MIN_LENGTH
+                && let Some(start) = bytes.first_chunk::<PREFIX_LENGTH>()
             {
-                self.forms.entry(*start).or_default().push(Form { secret: number, name, bytes });
+                self.encodings.entry(*start).or_default().push(SecretEncoding {
+                    secret: number,
+                    name,
+                    bytes,
+                });
             }
         }
     }
 
     /// Every secret in `seen`.
-    pub fn look(&self, seen: &[u8]) -> Vec<Found> {
+    pub fn find_in(&self, seen: &[u8]) -> Vec<SecretMatch> {
         let mut found = Vec::new();
-        for (at, start) in seen.windows(START).enumerate() {
-            let Some(forms) = start.first_chunk::<START>().and_then(|start| self.forms.get(start)) else {
+        for (at, start) in seen.windows(PREFIX_LENGTH).enumerate() {
+            let Some(forms) =
+                start.first_chunk::<PREFIX_LENGTH>().and_then(|start| self.encodings.get(start))
+            else {
                 continue;
             };
-            for Form { secret, name, bytes } in forms {
+            for SecretEncoding { secret, name, bytes } in forms {
                 if seen[at..].starts_with(bytes) {
-                    found.push(Found { secret: *secret, form: name, at });
+                    found.push(SecretMatch { secret: *secret, encoding: name, offset: at });
                 }
             }
         }
@@ -87,7 +95,7 @@ impl Scan {
     }
 }
 
-fn forms_of(bytes: &[u8], names: [&'static str; 5]) -> Vec<(&'static str, Vec<u8>)> {
+fn encodings_of(bytes: &[u8], names: [&'static str; 5]) -> Vec<(&'static str, Vec<u8>)> {
     let lower = |format: fn(&u8) -> String| bytes.iter().map(format).collect::<String>().into_bytes();
     let mut forms = vec![
         (names[0], bytes.to_vec()),
@@ -96,7 +104,7 @@ fn forms_of(bytes: &[u8], names: [&'static str; 5]) -> Vec<(&'static str, Vec<u8
         (names[4], lower(|byte| format!("%{byte:02x}"))),
         (names[4], lower(|byte| format!("%{byte:02X}"))),
     ];
-    for alphabet in [STANDARD, FOR_ADDRESSES] {
+    for alphabet in [STANDARD_ALPHABET, URL_SAFE_ALPHABET] {
         for before in 0..3 {
             forms.push((names[3], base64_inside(bytes, before, alphabet)));
         }
@@ -118,7 +126,7 @@ fn base64_inside(bytes: &[u8], before: usize, alphabet: &[u8; 64]) -> Vec<u8> {
 fn from_base64(text: &[u8]) -> Option<Vec<u8>> {
     let (mut bytes, mut bits, mut number) = (Vec::new(), 0, 0_u32);
     for character in text {
-        let place = FOR_ADDRESSES.iter().position(|known| known == character)?;
+        let place = URL_SAFE_ALPHABET.iter().position(|known| known == character)?;
         number = (number << 6 | u32::try_from(place).ok()?) & 0xffff;
         bits += 6;
         if bits >= 8 {
@@ -146,37 +154,37 @@ mod tests {
 
     #[test]
     fn secret_is_found_in_every_encoding() {
-        let mut scan = Scan::default();
+        let mut scan = SecretScan::default();
         scan.add(SECRET);
         let hex: String = SECRET.bytes().map(|byte| format!("{byte:02x}")).collect();
         let percent: String = SECRET.bytes().map(|byte| format!("%{byte:02X}")).collect();
         for seen in
             [SECRET.to_owned(), hex.clone(), hex.to_uppercase(), percent.clone(), percent.to_lowercase()]
         {
-            assert!(!scan.look(format!("before {seen} after").as_bytes()).is_empty(), "{seen}");
+            assert!(!scan.find_in(format!("before {seen} after").as_bytes()).is_empty(), "{seen}");
         }
         for before in ["", "a", "ab", "abc"] {
-            for alphabet in [STANDARD, FOR_ADDRESSES] {
+            for alphabet in [STANDARD_ALPHABET, URL_SAFE_ALPHABET] {
                 // As anybody's encoder writes it, with whatever stands around it.
                 let text = format!("{before}{SECRET}xyz");
                 let encoded = base64_inside(text.as_bytes(), 0, alphabet);
-                assert!(!scan.look(&encoded).is_empty(), "after {before:?}");
+                assert!(!scan.find_in(&encoded).is_empty(), "after {before:?}");
             }
         }
-        assert!(scan.look(b"nothing of that kind: tnr_ and so on, 0123456789").is_empty());
+        assert!(scan.find_in(b"nothing of that kind: tnr_ and so on, 0123456789").is_empty());
     }
 
     #[test]
     fn decoded_bytes_of_a_secret_are_found() {
-        let mut scan = Scan::default();
+        let mut scan = SecretScan::default();
         scan.add(SECRET);
         scan.add("00112233445566778899aabbccddeeff00112233445566778899aabbccddeeff");
         let bytes = from_base64(&SECRET.as_bytes()[4..]).unwrap();
         assert_eq!(bytes.len(), 32);
-        assert_eq!(scan.look(&bytes)[0].secret, 0);
-        assert_eq!(scan.look(&base64_inside(&bytes, 1, STANDARD))[0].secret, 0);
+        assert_eq!(scan.find_in(&bytes)[0].secret, 0);
+        assert_eq!(scan.find_in(&base64_inside(&bytes, 1, STANDARD_ALPHABET))[0].secret, 0);
         assert_eq!(
-            scan.look(
+            scan.find_in(
                 &from_hex(b"00112233445566778899aabbccddeeff00112233445566778899aabbccddeeff").unwrap()
             )[0]
             .secret,
@@ -186,7 +194,7 @@ mod tests {
 
     #[test]
     fn base64_matches_a_known_vector() {
-        assert_eq!(base64_inside(b"Man", 0, STANDARD), b"TWFu");
+        assert_eq!(base64_inside(b"Man", 0, STANDARD_ALPHABET), b"TWFu");
         assert_eq!(from_base64(b"TWFu").unwrap(), b"Man");
     }
 }

@@ -5,7 +5,7 @@ use std::path::Path;
 
 /// A Rust file, taken apart line by line. Both parts keep the numbers of their lines, from 1.
 #[derive(Default)]
-pub struct Source<'text> {
+pub struct SourceLines<'text> {
     /// What is compiled into the program. Comments are left out.
     pub program: Vec<(usize, &'text str)>,
     /// What is run by the tests: items under `#[cfg(test)]`, and the doc comments that hold an example that runs.
@@ -14,7 +14,7 @@ pub struct Source<'text> {
     pub test_item_lines: usize,
 }
 
-impl<'text> Source<'text> {
+impl<'text> SourceLines<'text> {
     /// Takes `text` apart.
     pub fn parse(text: &'text str) -> Self {
         let mut source = Self::default();
@@ -35,7 +35,7 @@ impl<'text> Source<'text> {
                 doc_comment.push((number, line));
                 continue;
             }
-            source.end_of_doc_comment(&mut doc_comment);
+            source.finish_doc_comment(&mut doc_comment);
             if code.starts_with("#[cfg(test)]") {
                 test_item = Some(&line[..line.len() - code.len()]);
                 source.tests.push((number, line));
@@ -44,12 +44,12 @@ impl<'text> Source<'text> {
                 source.program.push((number, line));
             }
         }
-        source.end_of_doc_comment(&mut doc_comment);
+        source.finish_doc_comment(&mut doc_comment);
         source
     }
 
-    fn end_of_doc_comment(&mut self, lines: &mut Vec<(usize, &'text str)>) {
-        if holds_an_example_that_runs(lines) {
+    fn finish_doc_comment(&mut self, lines: &mut Vec<(usize, &'text str)>) {
+        if has_runnable_example(lines) {
             self.tests.append(lines);
         }
         lines.clear();
@@ -67,7 +67,7 @@ fn is_end_of_item(indentation: &str, line: &str) -> bool {
 }
 
 /// Whether a fence in the comment opens code that `cargo test` compiles and runs.
-fn holds_an_example_that_runs(comment: &[(usize, &str)]) -> bool {
+fn has_runnable_example(comment: &[(usize, &str)]) -> bool {
     let mut inside = false;
     for (_, line) in comment {
         let Some(fence) = line.trim_start().trim_start_matches(['/', '!']).trim_start().strip_prefix("```")
@@ -106,21 +106,21 @@ mod tests {
     #[test]
     fn a_test_module_ends_at_its_own_brace() {
         let source =
-            Source::parse("fn a() {}\n#[cfg(test)]\nmod tests {\n    fn b() {\n    }\n}\nfn c() {}\n");
+            SourceLines::parse("fn a() {}\n#[cfg(test)]\nmod tests {\n    fn b() {\n    }\n}\nfn c() {}\n");
         assert_eq!(numbers(&source.program), [1, 7]);
         assert_eq!(numbers(&source.tests), [2, 3, 4, 5, 6]);
     }
 
     #[test]
     fn a_test_module_in_another_file_does_not_swallow_what_follows() {
-        let source = Source::parse("#[cfg(test)]\n#[path = \"x.rs\"]\nmod tests;\nfn a() {}\n");
+        let source = SourceLines::parse("#[cfg(test)]\n#[path = \"x.rs\"]\nmod tests;\nfn a() {}\n");
         assert_eq!(numbers(&source.tests), [1, 2, 3]);
         assert_eq!(numbers(&source.program), [4]);
     }
 
     #[test]
     fn a_helper_for_tests_inside_an_implementation_ends_at_its_own_brace() {
-        let source = Source::parse(
+        let source = SourceLines::parse(
             "impl A {\n    #[cfg(test)]\n    fn b() {\n        c();\n    }\n\n    fn d() {}\n}\n#[cfg(test)]\nfn e() {}\nfn f() {}",
         );
         assert_eq!(numbers(&source.tests), [2, 3, 4, 5, 9, 10]);
@@ -130,17 +130,17 @@ mod tests {
     #[test]
     fn a_doc_comment_is_a_test_only_if_it_holds_an_example_that_runs() {
         let runs = "/// Promise.\n/// ```\n/// assert!(true);\n/// ```\nfn a() {}\n";
-        assert_eq!(numbers(&Source::parse(runs).tests), [1, 2, 3, 4]);
+        assert_eq!(numbers(&SourceLines::parse(runs).tests), [1, 2, 3, 4]);
         for fence in ["text", "ignore", "no_run", "compile_fail", "json"] {
             let text = format!("/// Promise.\n/// ```{fence}\n/// x\n/// ```\nfn a() {{}}\n");
-            assert!(Source::parse(&text).tests.is_empty(), "{fence}");
+            assert!(SourceLines::parse(&text).tests.is_empty(), "{fence}");
         }
-        assert!(Source::parse("/// Promise.\nfn a() {}\n").tests.is_empty());
+        assert!(SourceLines::parse("/// Promise.\nfn a() {}\n").tests.is_empty());
     }
 
     #[test]
     fn comments_are_no_part_of_the_program() {
-        let source = Source::parse("// a\n/// b\n//! c\nfn d() {} // e\n");
+        let source = SourceLines::parse("// a\n/// b\n//! c\nfn d() {} // e\n");
         assert_eq!(numbers(&source.program), [4]);
     }
 

@@ -7,9 +7,9 @@ use regex::Regex;
 use serde_json::{Map, Value};
 use xshell::cmd;
 
-use crate::dereferenced::dereferenced;
-use crate::process::{self, Problem, say};
-use crate::source::{Source, is_test_file};
+use crate::openapi_references::resolve_references;
+use crate::process::{self, TaskError, print_line};
+use crate::source::{SourceLines, is_test_file};
 use crate::workspace::{Workspace, files_below};
 
 /// Compare the surface with docs/surface: routes, error codes, exit codes, environment variables, stored events
@@ -27,9 +27,9 @@ pub struct Arguments {
 }
 
 /// Compares, writes or explains.
-pub fn run(workspace: &Workspace, arguments: &Arguments) -> Result<(), Problem> {
+pub fn run(workspace: &Workspace, arguments: &Arguments) -> Result<(), TaskError> {
     if let Some(commit) = &arguments.since {
-        return explain(workspace, commit);
+        return print_differences(workspace, commit);
     }
     for (name, text) in files(workspace)? {
         let path = format!("docs/surface/{name}");
@@ -43,11 +43,11 @@ pub fn run(workspace: &Workspace, arguments: &Arguments) -> Result<(), Problem> 
 }
 
 /// Compares every file.
-pub fn check(workspace: &Workspace) -> Result<(), Problem> {
+pub fn check(workspace: &Workspace) -> Result<(), TaskError> {
     run(workspace, &Arguments { write: false, since: None })
 }
 
-fn compare(path: &str, committed: &str, now: &str) -> Result<(), Problem> {
+fn compare(path: &str, committed: &str, now: &str) -> Result<(), TaskError> {
     if committed == now {
         return Ok(());
     }
@@ -55,7 +55,7 @@ fn compare(path: &str, committed: &str, now: &str) -> Result<(), Problem> {
     let removed = before.difference(&after).map(|line| format!("- {line}"));
     let added = after.difference(&before).map(|line| format!("+ {line}"));
     let changes: Vec<_> = removed.chain(added).collect();
-    Err(Problem::new(
+    Err(TaskError::new(
         format!("the surface is not that of {path}, `-` may break users:\n  {}", changes.join("\n  ")),
         "undo the change, or write the files with `cargo xtask surface --write` and say it in CHANGELOG.md; \
          `cargo xtask surface --since HEAD` shows what changed in a route",
@@ -63,7 +63,7 @@ fn compare(path: &str, committed: &str, now: &str) -> Result<(), Problem> {
 }
 
 /// The files below docs/surface, with what the sources say now.
-fn files(workspace: &Workspace) -> Result<Vec<(&'static str, String)>, Problem> {
+fn files(workspace: &Workspace) -> Result<Vec<(&'static str, String)>, TaskError> {
     let read = |file: &str| workspace.shell.read_file(file);
     let environment = literals(workspace, "crates", ENVIRONMENT_VARIABLE)?;
     let mut event_types = literals(workspace, "crates/tenure-core/src", EVENT_TYPE)?;
@@ -73,18 +73,18 @@ fn files(workspace: &Workspace) -> Result<Vec<(&'static str, String)>, Problem> 
         ("http.txt", routes(&document(&read("docs/openapi.json")?)?)),
         ("error-codes.txt", error_codes(workspace)?),
         ("exit-codes.txt", exit_codes(&read("crates/tenure/src/exit.rs")?)),
-        ("environment.txt", lines(environment)),
-        ("event-types.txt", lines(event_types)),
-        ("stored.txt", stored(&read("proto/tenure.proto")?)),
+        ("environment.txt", to_lines(environment)),
+        ("event-types.txt", to_lines(event_types)),
+        ("stored.txt", protobuf_definition(&read("proto/tenure.proto")?)),
     ])
 }
 
 /// An OpenAPI document without references.
-fn document(text: &str) -> Result<Value, Problem> {
+fn document(text: &str) -> Result<Value, TaskError> {
     let hint = "write it anew with `cargo xtask openapi --write`";
     let document = serde_json::from_str(text);
-    let document = document.map_err(|error| Problem::new(format!("docs/openapi.json: {error}"), hint))?;
-    Ok(dereferenced(&document))
+    let document = document.map_err(|error| TaskError::new(format!("docs/openapi.json: {error}"), hint))?;
+    Ok(resolve_references(&document))
 }
 
 /// One line per operation: method, path, statuses, and a digest of everything that it promises.
@@ -104,11 +104,11 @@ fn routes(document: &Value) -> String {
 }
 
 /// One page per code; a test of the server compares the pages with the code.
-fn error_codes(workspace: &Workspace) -> Result<String, Problem> {
+fn error_codes(workspace: &Workspace) -> Result<String, TaskError> {
     let pages = files_below(&workspace.shell, &workspace.root.join("docs/errors"))?;
     let names = pages.iter().filter_map(|page| Some(page.file_stem()?.to_str()?.to_owned()));
     let is_code = |name: &String| name.chars().all(|letter| letter.is_ascii_uppercase() || letter == '_');
-    Ok(lines(names.filter(is_code).collect()))
+    Ok(to_lines(names.filter(is_code).collect()))
 }
 
 fn exit_codes(text: &str) -> String {
@@ -116,18 +116,18 @@ fn exit_codes(text: &str) -> String {
         let (_, code) = line.strip_prefix("pub const ")?.split_once(": u8 = ")?;
         code.strip_suffix(';')?.parse::<u8>().ok()
     });
-    lines(codes.collect())
+    to_lines(codes.collect())
 }
 
 const ENVIRONMENT_VARIABLE: &str = "^(TENURE|XG2G)_[A-Z0-9_]*$";
 const EVENT_TYPE: &str = r"^[a-z_]+\.[a-z_]+$";
 
 /// The string literals of the program below `folder` that match `pattern`.
-fn literals(workspace: &Workspace, folder: &str, pattern: &str) -> Result<BTreeSet<String>, Problem> {
+fn literals(workspace: &Workspace, folder: &str, pattern: &str) -> Result<BTreeSet<String>, TaskError> {
     let pattern = Regex::new(pattern).expect("a pattern");
     let mut found = BTreeSet::new();
     for (_, text) in workspace.sources(folder, &["rs"])?.iter().filter(|(path, _)| !is_test_file(path)) {
-        for (_, line) in Source::parse(text).program {
+        for (_, line) in SourceLines::parse(text).program {
             let literals = line.split('"').skip(1).step_by(2).filter(|word| pattern.is_match(word));
             found.extend(literals.map(str::to_owned));
         }
@@ -136,24 +136,24 @@ fn literals(workspace: &Workspace, folder: &str, pattern: &str) -> Result<BTreeS
 }
 
 /// The protobuf definition without comments.
-fn stored(text: &str) -> String {
+fn protobuf_definition(text: &str) -> String {
     let code = text.lines().map(|line| line.split("//").next().unwrap_or_default().trim_end());
     code.filter(|line| !line.is_empty()).map(|line| format!("{line}\n")).collect()
 }
 
-fn lines<T: Display>(items: BTreeSet<T>) -> String {
+fn to_lines<T: Display>(items: BTreeSet<T>) -> String {
     items.iter().map(|item| format!("{item}\n")).collect()
 }
 
 /// Prints each place where the OpenAPI document differs from the one of `commit`, both without references.
-fn explain(workspace: &Workspace, commit: &str) -> Result<(), Problem> {
+fn print_differences(workspace: &Workspace, commit: &str) -> Result<(), TaskError> {
     let show = cmd!(workspace.shell, "git show {commit}:docs/openapi.json");
     let before = process::output(show, "name a commit of this repository")?;
     let now = workspace.shell.read_file("docs/openapi.json")?;
     let mut places = Vec::new();
     differences("", &document(&before)?, &document(&now)?, &mut places);
-    places.iter().for_each(|place| say(place));
-    say(&format!("{} differences", places.len()));
+    places.iter().for_each(|place| print_line(place));
+    print_line(&format!("{} differences", places.len()));
     Ok(())
 }
 
@@ -220,7 +220,7 @@ mod tests {
     #[test]
     fn protobuf_comments_and_non_u8_exit_codes_are_omitted() {
         assert_eq!(
-            stored("// a\nmessage A { // b\n\n  string c = 1;\n}\n"),
+            protobuf_definition("// a\nmessage A { // b\n\n  string c = 1;\n}\n"),
             "message A {\n  string c = 1;\n}\n"
         );
         assert_eq!(

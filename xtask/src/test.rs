@@ -5,11 +5,11 @@ use std::path::{Path, PathBuf};
 use clap::ValueEnum;
 use xshell::{Cmd, cmd};
 
-use crate::process::{self, Problem, Stopwatch, say};
-use crate::secret_scan::Scan;
+use crate::process::{self, Stopwatch, TaskError, print_line};
+use crate::secret_scan::SecretScan;
 use crate::tools::{self, AGENTS, DENY, NEXTEST};
 use crate::workspace::Workspace;
-use crate::{clients, figures, layers, rows, surface};
+use crate::{clients, figures, layers, requirements, surface};
 
 /// Installs what the tests need, then checks, lints, builds and tests everything
 ///
@@ -39,14 +39,14 @@ enum Profile {
 const TRACES: &str = "TENURE_TEST_TRACES";
 
 /// Runs every step; stops at the first that fails.
-pub fn run(workspace: &Workspace, arguments: &Arguments) -> Result<(), Problem> {
-    let mut steps = Steps::default();
+pub fn run(workspace: &Workspace, arguments: &Arguments) -> Result<(), TaskError> {
+    let mut steps = TestSteps::default();
     let result = run_steps(workspace, arguments, &mut steps);
     steps.show();
     result
 }
 
-fn run_steps(workspace: &Workspace, arguments: &Arguments, steps: &mut Steps) -> Result<(), Problem> {
+fn run_steps(workspace: &Workspace, arguments: &Arguments, steps: &mut TestSteps) -> Result<(), TaskError> {
     if !arguments.no_install {
         steps.run("install what is missing", || tools::install_missing(workspace))?;
     }
@@ -62,16 +62,16 @@ fn run_steps(workspace: &Workspace, arguments: &Arguments, steps: &mut Steps) ->
     workspace.shell.remove_path(&traces)?;
     workspace.shell.create_dir(&traces)?;
     steps.run("lint, build and test", || nextest(workspace, arguments.profile, &traces))?;
-    steps.run("no secret in what the tests saw", || check_traces(workspace, &traces))?;
+    steps.run("no secret in what the tests saw", || check_for_secrets(workspace, &traces))?;
     steps.run("examples in the documentation", || doc_tests(workspace))?;
     steps.run("made-up requests", || clients::check_routes(workspace))?;
     steps.run("official MCP client", || clients::check_mcp(workspace))?;
     steps.run("the Python client", || clients::check_python(workspace, None))?;
-    steps.run("rows of the requirements", || rows::report(workspace, arguments.rows))
+    steps.run("rows of the requirements", || requirements::report(workspace, arguments.rows))
 }
 
 /// The crates that Cargo.lock names. The network is asked only for what is not there.
-fn fetch(workspace: &Workspace) -> Result<(), Problem> {
+fn fetch(workspace: &Workspace) -> Result<(), TaskError> {
     if process::succeeds(workspace.cargo(&["fetch", "--locked", "--offline", "--quiet"])) {
         return Ok(());
     }
@@ -81,7 +81,7 @@ fn fetch(workspace: &Workspace) -> Result<(), Problem> {
     )
 }
 
-fn licences(workspace: &Workspace) -> Result<(), Problem> {
+fn licences(workspace: &Workspace) -> Result<(), TaskError> {
     let (shell, deny) = (&workspace.shell, DENY.require(workspace)?);
     process::run(
         cmd!(shell, "{deny} --offline --log-level warn check --hide-inclusion-graph bans licenses sources"),
@@ -89,7 +89,7 @@ fn licences(workspace: &Workspace) -> Result<(), Problem> {
     )
 }
 
-fn nextest(workspace: &Workspace, profile: Profile, traces: &Path) -> Result<(), Problem> {
+fn nextest(workspace: &Workspace, profile: Profile, traces: &Path) -> Result<(), TaskError> {
     let (shell, nextest) = (&workspace.shell, NEXTEST.require(workspace)?);
     // How many cases a property is tried with, where its test does not say.
     let (profile, cases) = match profile {
@@ -112,42 +112,42 @@ fn nextest(workspace: &Workspace, profile: Profile, traces: &Path) -> Result<(),
     )
 }
 
-fn doc_tests(workspace: &Workspace) -> Result<(), Problem> {
+fn doc_tests(workspace: &Workspace) -> Result<(), TaskError> {
     let tests = workspace.cargo(&["test", "--doc", "--workspace", "--locked"]);
     let mut passed = 0;
-    process::watch(
+    process::stream_output_lines(
         lint_while_building(workspace, tests)?,
         "see above; mend the example in the documentation, or what it shows",
         |line| {
-            say(line);
-            passed += passed_in(line);
+            print_line(line);
+            passed += passed_count(line);
         },
     )?;
-    say(&format!("{passed} examples in the documentation passed"));
+    print_line(&format!("{passed} examples in the documentation passed"));
     Ok(())
 }
 
 /// Makes clippy the compiler of this workspace's crates, in the way `cargo clippy -- -D warnings` does it.
 /// Dependencies are compiled as ever, and are shared with a plain `cargo build`.
-fn lint_while_building<'a>(workspace: &'a Workspace, cmd: Cmd<'a>) -> Result<Cmd<'a>, Problem> {
+fn lint_while_building<'a>(workspace: &'a Workspace, cmd: Cmd<'a>) -> Result<Cmd<'a>, TaskError> {
     let hint = "install Rust through rustup, which reads rust-toolchain.toml";
     let sysroot = process::output(cmd!(workspace.shell, "rustc --print sysroot"), hint)?;
-    let driver = Path::new(sysroot.trim()).join("bin/clippy-driver");
-    if !driver.is_file() {
-        return Err(Problem::new("clippy is not installed", "run `rustup component add clippy rustfmt`"));
+    let clippy = Path::new(sysroot.trim()).join("bin/clippy-driver");
+    if !clippy.is_file() {
+        return Err(TaskError::new("clippy is not installed", "run `rustup component add clippy rustfmt`"));
     }
-    Ok(cmd.env("RUSTC_WORKSPACE_WRAPPER", driver).env("CLIPPY_ARGS", "-Dwarnings__CLIPPY_HACKERY__"))
+    Ok(cmd.env("RUSTC_WORKSPACE_WRAPPER", clippy).env("CLIPPY_ARGS", "-Dwarnings__CLIPPY_HACKERY__"))
 }
 
 /// How many tests passed, by a closing line such as `test result: ok. 3 passed; 0 failed; …`; otherwise 0.
-fn passed_in(line: &str) -> u32 {
+fn passed_count(line: &str) -> u32 {
     let numbers = line.strip_prefix("test result: ").and_then(|rest| rest.split_once(". "));
     numbers.and_then(|(_, rest)| rest.split_once(" passed")?.0.parse().ok()).unwrap_or(0)
 }
 
 /// Looks for every secret that the tests got in everything that they saw.
-fn check_traces(workspace: &Workspace, folder: &Path) -> Result<(), Problem> {
-    let (mut scan, mut seen): (_, Vec<(PathBuf, Vec<u8>)>) = (Scan::default(), Vec::new());
+fn check_for_secrets(workspace: &Workspace, folder: &Path) -> Result<(), TaskError> {
+    let (mut scan, mut seen): (_, Vec<(PathBuf, Vec<u8>)>) = (SecretScan::default(), Vec::new());
     for path in workspace.shell.read_dir(folder)? {
         let content = workspace.shell.read_binary_file(&path)?;
         if path.extension().is_some_and(|ending| ending == "secrets") {
@@ -158,7 +158,7 @@ fn check_traces(workspace: &Workspace, folder: &Path) -> Result<(), Problem> {
     }
     let bytes: usize = seen.iter().map(|(_, content)| content.len()).sum();
     if scan.len() == 0 || bytes == 0 {
-        return Err(Problem::new(
+        return Err(TaskError::new(
             format!(
                 "nothing was looked at: {} secrets and {bytes} bytes in {}",
                 scan.len(),
@@ -168,18 +168,18 @@ fn check_traces(workspace: &Workspace, folder: &Path) -> Result<(), Problem> {
         ));
     }
     let found =
-        seen.iter().flat_map(|(path, content)| scan.look(content).into_iter().map(move |at| (path, at)));
+        seen.iter().flat_map(|(path, content)| scan.find_in(content).into_iter().map(move |at| (path, at)));
     let found: Vec<_> = found.collect();
     let Some((path, first)) = found.first() else {
-        say(&format!("none of {} secrets is in the {bytes} bytes that the tests saw", scan.len()));
+        print_line(&format!("none of {} secrets is in the {bytes} bytes that the tests saw", scan.len()));
         return Ok(());
     };
-    let (place, form) = (path.display(), first.form);
-    Err(Problem::new(
+    let (place, form) = (path.display(), first.encoding);
+    Err(TaskError::new(
         format!(
             "{} secrets where none should be, the first at byte {} of {place}: {form}",
             found.len(),
-            first.at
+            first.offset
         ),
         "look at what stands around it in that file, and at the test of that process",
     ))
@@ -187,10 +187,14 @@ fn check_traces(workspace: &Workspace, folder: &Path) -> Result<(), Problem> {
 
 /// The steps so far, with what each took.
 #[derive(Default)]
-struct Steps(Vec<(&'static str, f64, bool)>);
+struct TestSteps(Vec<(&'static str, f64, bool)>);
 
-impl Steps {
-    fn run(&mut self, name: &'static str, step: impl FnOnce() -> Result<(), Problem>) -> Result<(), Problem> {
+impl TestSteps {
+    fn run(
+        &mut self,
+        name: &'static str,
+        step: impl FnOnce() -> Result<(), TaskError>,
+    ) -> Result<(), TaskError> {
         eprintln!("\n==> {name}");
         let stopwatch = Stopwatch::start();
         let result = step();
@@ -220,22 +224,25 @@ mod tests {
         let write =
             |name: &str, text: &str| shell.write_file(folder.path().join(name), text).expect("a file");
         write("1.secrets", &format!("{SECRET}\n"));
-        assert!(check_traces(&workspace, folder.path()).is_err(), "nothing was seen, so nothing was shown");
+        assert!(
+            check_for_secrets(&workspace, folder.path()).is_err(),
+            "nothing was seen, so nothing was shown"
+        );
         write("1.seen", "all is well");
-        assert!(check_traces(&workspace, folder.path()).is_ok());
+        assert!(check_for_secrets(&workspace, folder.path()).is_ok());
         write("2.seen", &format!("error: {SECRET}"));
-        let problem = check_traces(&workspace, folder.path()).expect_err("a leak").to_string();
+        let problem = check_for_secrets(&workspace, folder.path()).expect_err("a leak").to_string();
         assert!(problem.contains("2.seen") && !problem.contains(SECRET), "{problem}");
     }
 
     #[test]
     fn passed_examples_are_counted() {
         assert_eq!(
-            passed_in("test result: ok. 13 passed; 0 failed; 0 ignored; 0 measured; 0 filtered out"),
+            passed_count("test result: ok. 13 passed; 0 failed; 0 ignored; 0 measured; 0 filtered out"),
             13
         );
-        assert_eq!(passed_in("test result: FAILED. 2 passed; 1 failed; 0 ignored"), 2);
-        assert_eq!(passed_in("running 13 tests"), 0);
-        assert_eq!(passed_in("test result: strange"), 0);
+        assert_eq!(passed_count("test result: FAILED. 2 passed; 1 failed; 0 ignored"), 2);
+        assert_eq!(passed_count("running 13 tests"), 0);
+        assert_eq!(passed_count("test result: strange"), 0);
     }
 }

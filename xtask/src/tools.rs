@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use cargo_metadata::semver::Version;
 use xshell::{Shell, cmd};
 
-use crate::process::{self, Problem};
+use crate::process::{self, TaskError};
 use crate::workspace::Workspace;
 
 /// A cargo tool. One that is on the machine is taken if it is new enough; otherwise `install` is built.
@@ -38,30 +38,30 @@ pub const DENY: Tool = Tool {
 
 /// A program, or a part of Python that Debian has in a package of its own.
 #[derive(Clone, Copy)]
-enum Need {
+enum SystemDependency {
     Program(&'static str),
     PythonModule(&'static str),
 }
 
 /// Debian packages: what is looked for, and the package that brings it.
-const PACKAGES: &[(Need, &str)] = &[
-    (Need::Program("cc"), "gcc"),
-    (Need::Program("ld"), "binutils"),
-    (Need::Program("git"), "git"),
+const PACKAGES: &[(SystemDependency, &str)] = &[
+    (SystemDependency::Program("cc"), "gcc"),
+    (SystemDependency::Program("ld"), "binutils"),
+    (SystemDependency::Program("git"), "git"),
     // Syncs that are slow or fail, disks that are full and clocks that went back are shown to the real program.
-    (Need::Program("strace"), "strace"),
-    (Need::Program("unshare"), "util-linux"),
-    (Need::Program("mount"), "mount"),
+    (SystemDependency::Program("strace"), "strace"),
+    (SystemDependency::Program("unshare"), "util-linux"),
+    (SystemDependency::Program("mount"), "mount"),
     // Ways to change a file, each of which must pass the gate.
-    (Need::Program("perl"), "perl"),
-    (Need::Program("rsync"), "rsync"),
-    (Need::Program("python3"), "python3"),
-    (Need::Program("curl"), "curl"),
+    (SystemDependency::Program("perl"), "perl"),
+    (SystemDependency::Program("rsync"), "rsync"),
+    (SystemDependency::Program("python3"), "python3"),
+    (SystemDependency::Program("curl"), "curl"),
     // What comes from PyPI goes into virtual environments, which Python alone cannot make.
-    (Need::PythonModule("ensurepip"), "python3-venv"),
+    (SystemDependency::PythonModule("ensurepip"), "python3-venv"),
     // Coding agents come from npm; one of them is started by node.
-    (Need::Program("node"), "nodejs"),
-    (Need::Program("npm"), "npm"),
+    (SystemDependency::Program("node"), "nodejs"),
+    (SystemDependency::Program("npm"), "npm"),
 ];
 
 /// Packages from PyPI or npm with the versions that were tried, in a folder of their own.
@@ -84,7 +84,7 @@ pub const AGENTS: Packages =
     Packages { folder: "agents", packages: &["@anthropic-ai/claude-code@2.1.326", "@openai/codex@0.169.0"] };
 
 /// Installs whatever is missing. Touches no network if nothing is.
-pub fn install_missing(workspace: &Workspace) -> Result<(), Problem> {
+pub fn install_missing(workspace: &Workspace) -> Result<(), TaskError> {
     install_debian_packages(&workspace.shell, PACKAGES)?;
     // One folder for both builds, because they share many dependencies; large, and not needed again.
     let build = folder(workspace).join("build");
@@ -114,9 +114,9 @@ impl Tool {
     }
 
     /// Where the tool is; a problem if it is not there.
-    pub fn require(&self, workspace: &Workspace) -> Result<PathBuf, Problem> {
+    pub fn require(&self, workspace: &Workspace) -> Result<PathBuf, TaskError> {
         self.find(workspace).ok_or_else(|| {
-            Problem::new(
+            TaskError::new(
                 format!("{} {} or newer is not installed", self.name, self.minimum),
                 "run `cargo xtask test` without `--no-install`, which installs it below the target folder",
             )
@@ -125,7 +125,7 @@ impl Tool {
 
     /// Builds the tool below the target folder. Unoptimised and without what we do not use: that takes a
     /// third of the time, and the tool waits for tests most of its life.
-    fn install(&self, workspace: &Workspace, build: &Path) -> Result<(), Problem> {
+    fn install(&self, workspace: &Workspace, build: &Path) -> Result<(), TaskError> {
         eprintln!("installing {} {} into {}", self.name, self.install, folder(workspace).display());
         let install =
             workspace.cargo(&["install", "--quiet", "--locked", "--no-default-features", "--profile", "dev"]);
@@ -149,7 +149,7 @@ impl Packages {
     }
 
     /// Installs the packages if they are not there. Touches no network if they are.
-    pub fn install_from_pypi(&self, workspace: &Workspace) -> Result<(), Problem> {
+    pub fn install_from_pypi(&self, workspace: &Workspace) -> Result<(), TaskError> {
         let (shell, folder, packages) = (&workspace.shell, self.folder(workspace), self.packages);
         let (python, pip) = (self.program(workspace, "python"), self.program(workspace, "pip"));
         if self.is_complete(&folder) && process::succeeds(cmd!(shell, "{python} --version")) {
@@ -163,7 +163,7 @@ impl Packages {
         self.mark_complete(shell, &folder)
     }
 
-    fn install_from_npm(&self, workspace: &Workspace) -> Result<(), Problem> {
+    fn install_from_npm(&self, workspace: &Workspace) -> Result<(), TaskError> {
         let (shell, folder, packages) = (&workspace.shell, self.folder(workspace), self.packages);
         if self.is_complete(&folder) {
             return Ok(());
@@ -186,7 +186,7 @@ impl Packages {
         std::fs::read_to_string(folder.join("installed")).is_ok_and(|mark| mark == self.packages.join("\n"))
     }
 
-    fn mark_complete(&self, shell: &Shell, folder: &Path) -> Result<(), Problem> {
+    fn mark_complete(&self, shell: &Shell, folder: &Path) -> Result<(), TaskError> {
         Ok(shell.write_file(folder.join("installed"), self.packages.join("\n"))?)
     }
 }
@@ -201,13 +201,13 @@ fn parse_version(answer: &str) -> Option<Version> {
 }
 
 /// Installs what times whole commands.
-pub fn install_hyperfine(shell: &Shell) -> Result<(), Problem> {
-    install_debian_packages(shell, &[(Need::Program("hyperfine"), "hyperfine")])
+pub fn install_hyperfine(shell: &Shell) -> Result<(), TaskError> {
+    install_debian_packages(shell, &[(SystemDependency::Program("hyperfine"), "hyperfine")])
 }
 
 /// Installs the Debian packages that are missing, if this is root on a Debian machine.
-fn install_debian_packages(shell: &Shell, packages: &[(Need, &str)]) -> Result<(), Problem> {
-    let missing = packages.iter().filter(|(need, _)| !need.is_met(shell));
+fn install_debian_packages(shell: &Shell, packages: &[(SystemDependency, &str)]) -> Result<(), TaskError> {
+    let missing = packages.iter().filter(|(dependency, _)| !dependency.is_installed(shell));
     let missing: Vec<_> = missing.map(|(_, package)| *package).collect();
     if missing.is_empty() {
         return Ok(());
@@ -217,18 +217,18 @@ fn install_debian_packages(shell: &Shell, packages: &[(Need, &str)]) -> Result<(
     if process::find("apt-get").is_none()
         || process::output(cmd!(shell, "id -u"), "install coreutils")?.trim() != "0"
     {
-        return Err(Problem::new(format!("these packages are missing: {names}"), hint));
+        return Err(TaskError::new(format!("these packages are missing: {names}"), hint));
     }
     process::run(cmd!(shell, "apt-get update"), &hint)?;
     let install = cmd!(shell, "apt-get install --yes --no-install-recommends {missing...}");
     process::run(install.env("DEBIAN_FRONTEND", "noninteractive"), &hint)
 }
 
-impl Need {
-    fn is_met(self, shell: &Shell) -> bool {
+impl SystemDependency {
+    fn is_installed(self, shell: &Shell) -> bool {
         match self {
-            Need::Program(program) => process::find(program).is_some(),
-            Need::PythonModule(module) => {
+            SystemDependency::Program(program) => process::find(program).is_some(),
+            SystemDependency::PythonModule(module) => {
                 process::succeeds(cmd!(shell, "python3 -c").arg(format!("import {module}")))
             }
         }
@@ -242,9 +242,9 @@ mod tests {
     #[test]
     fn missing_program_or_python_module_is_detected() {
         let shell = Shell::new().expect("a shell");
-        assert!(Need::Program("cargo").is_met(&shell));
-        assert!(!Need::Program("there-is-no-such-program").is_met(&shell));
-        assert!(!Need::PythonModule("there_is_no_such_module").is_met(&shell));
+        assert!(SystemDependency::Program("cargo").is_installed(&shell));
+        assert!(!SystemDependency::Program("there-is-no-such-program").is_installed(&shell));
+        assert!(!SystemDependency::PythonModule("there_is_no_such_module").is_installed(&shell));
     }
 
     #[test]

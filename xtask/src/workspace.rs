@@ -8,7 +8,7 @@ use cargo_metadata::{MetadataCommand, Package};
 use serde::de::DeserializeOwned;
 use xshell::{Cmd, Shell};
 
-use crate::process::Problem;
+use crate::process::TaskError;
 
 /// The repository, as `cargo metadata` describes it.
 pub struct Workspace {
@@ -23,11 +23,11 @@ pub struct Workspace {
 
 impl Workspace {
     /// Asks cargo about the repository around the current folder. Needs no network.
-    pub fn find() -> Result<Self, Problem> {
+    pub fn find() -> Result<Self, TaskError> {
         let offline = ["--offline".to_owned()];
         let metadata = MetadataCommand::new().no_deps().other_options(offline).exec();
         let metadata = metadata
-            .map_err(|error| Problem::new(error.to_string(), "correct the Cargo.toml that cargo names"))?;
+            .map_err(|error| TaskError::new(error.to_string(), "correct the Cargo.toml that cargo names"))?;
         let shell = Shell::new()?;
         shell.change_dir(&metadata.workspace_root);
         Ok(Self {
@@ -44,13 +44,13 @@ impl Workspace {
     }
 
     /// A TOML file of the repository.
-    pub fn read_toml<T: DeserializeOwned>(&self, file: &str) -> Result<T, Problem> {
+    pub fn read_toml<T: DeserializeOwned>(&self, file: &str) -> Result<T, TaskError> {
         let read = toml::from_str(&self.shell.read_file(file)?);
-        read.map_err(|error| Problem::new(format!("{file}: {error}"), "correct the file"))
+        read.map_err(|error| TaskError::new(format!("{file}: {error}"), "correct the file"))
     }
 
     /// The files below `folder` with one of these extensions: path below the root, and text.
-    pub fn sources(&self, folder: &str, extensions: &[&str]) -> Result<Vec<(PathBuf, String)>, Problem> {
+    pub fn sources(&self, folder: &str, extensions: &[&str]) -> Result<Vec<(PathBuf, String)>, TaskError> {
         let mut sources = Vec::new();
         for path in files_below(&self.shell, &self.root.join(folder))? {
             let extension = path.extension().and_then(|extension| extension.to_str()).unwrap_or_default();
@@ -64,7 +64,7 @@ impl Workspace {
 }
 
 /// Every file below `folder`, in a fixed order. What is built, and what git keeps for itself, is left out.
-pub fn files_below(shell: &Shell, folder: &Path) -> Result<Vec<PathBuf>, Problem> {
+pub fn files_below(shell: &Shell, folder: &Path) -> Result<Vec<PathBuf>, TaskError> {
     let mut found = Vec::new();
     let mut folders = vec![folder.to_owned()];
     while let Some(folder) = folders.pop() {

@@ -3,11 +3,11 @@
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use crate::agent::AgentChange;
-use crate::file::FileChange;
+use crate::agent::AgentEventDetails;
+use crate::file::FileEventDetails;
+use crate::intent::IntentSessionView;
 use crate::lease::Lease;
 use crate::queue::Waiter;
-use crate::session::SessionView;
 use crate::work::Budget;
 
 /// One event of the ledger.
@@ -28,13 +28,13 @@ pub struct ServerEvent {
     pub waiter: Option<Waiter>,
     /// The session that it is about, as it was right after.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub session: Option<SessionView>,
+    pub session: Option<IntentSessionView>,
     /// The agent that it is about, as it was right after.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub agent: Option<AgentChange>,
+    pub agent: Option<AgentEventDetails>,
     /// The session of a coding agent, and the file, that it is about.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub file: Option<FileChange>,
+    pub file: Option<FileEventDetails>,
     /// What was used up of what the lease allows.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub spent: Option<Budget>,

@@ -73,7 +73,7 @@ pub enum LeaseState {
 /// The answer to an acquisition. It has no `Debug`: whoever sees the token has the lease.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct Granted {
+pub struct LeaseGrant {
     /// The lease.
     pub lease: Lease,
     /// Renews and releases it.
@@ -87,15 +87,15 @@ pub struct Granted {
 
 /// The answer to a request for several leases, in the order asked for. It has no `Debug`, because of the tokens.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-pub struct GrantedAll {
+pub struct LeaseGrants {
     /// What was granted.
-    pub leases: Vec<Granted>,
+    pub leases: Vec<LeaseGrant>,
 }
 
 /// The answer to a renewal.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct Renewed {
+pub struct LeaseRenewal {
     /// The lease.
     pub lease: Lease,
     /// Proves its new end.
@@ -107,14 +107,14 @@ pub struct Renewed {
 
 /// The answer to a release, and to a question about one lease.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-pub struct OneLease {
+pub struct LeaseResponse {
     /// The lease.
     pub lease: Lease,
 }
 
 /// Part of a list, in the order of the fences.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-pub struct Page {
+pub struct LeasePage {
     /// The leases.
     pub leases: Vec<Lease>,
     /// Where the next part begins: goes into `after`. Nothing follows the last part.

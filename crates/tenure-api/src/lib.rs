@@ -7,44 +7,52 @@
 #![warn(missing_docs)]
 
 mod agent;
-mod code;
 mod control;
+mod error_code;
 mod event;
 mod file;
+mod intent;
 mod lease;
 mod problem;
 mod queue;
 mod request;
-mod session;
 mod token;
 mod work;
 mod worker;
 
 pub use agent::{
-    AgentChange, AgentLease, AgentLeases, AgentView, AgentWait, Agents, Beat, Contention, ContentionEdge,
-    ContentionNode, DigestIdentity, DigestRecovery, Heartbeat, Manifest, ManifestIntent, ManifestObject,
-    PendingIntent, Reconciled, Rejected, ReleasedLeases, ReportState, ResourceState, StateDigest, Touch,
-    Touched, TrueLease, Verdict, Wanted,
+    AgentEventDetails, AgentLease, AgentLeaseIds, AgentList, AgentReleaseResult, AgentStateReport, AgentView,
+    AgentWait, ContentionEdge, ContentionGraph, ContentionNode, DigestIdentity, DigestRecovery,
+    HeartbeatRejection, HeartbeatRenewal, HeartbeatResult, Manifest, ManifestIntent, ManifestObject,
+    ManifestVerdict, PendingIntent, ReconcileResult, ReconciledLease, ResourceAccess, ResourceState,
+    ResourceTouchReport, StateDigest, TouchResult,
 };
-pub use code::Code;
 pub use control::ControlStatus;
+pub use error_code::Code;
 pub use event::ServerEvent;
 pub use file::{
-    AuditedTree, Blame, BlamedLine, BlockerReport, BlockerReports, CommitNote, FileAsk, FileChange,
-    FileCommit, FileEventKind, FileForce, FileGive, FileNews, FileOwner, FileSpeaker, FileStaged,
-    FileVerdict, FileView, FileWaiter, Files, HeldBy, LeftBy, OneFile, SessionOfAgent, Standing, VerdictKind,
+    AuditedWorktree, Blame, BlamedLine, BlockerReport, BlockerReportList, CommitReport, CommitResult,
+    FileAcquireRequest, FileCaller, FileEventDetails, FileEventKind, FileEventReport,
+    FileForceReleaseRequest, FileGiveRequest, FileOwner, FileSessionView, FileStatus, FileVerdict,
+    FileVerdictKind, FileView, FileWaiter, FilesOverview, GrantGeneration, HeldFileView, StagedFilesRequest,
+    UncommittedFile,
 };
-pub use lease::{Granted, GrantedAll, Lease, LeaseState, OneLease, Page, Recall, Renewed};
+pub use intent::{AcceptedIntent, IntentRequest, IntentSessionList, IntentSessionView};
+pub use lease::{Lease, LeaseGrant, LeaseGrants, LeasePage, LeaseRenewal, LeaseResponse, LeaseState, Recall};
 pub use problem::Problem;
-pub use queue::{Explanation, Queue, Refused, Waiter};
-pub use request::{Acquire, AcquireAll, ChangeMode, CreateToken, Release, Renew, Revoke, Transfer};
-pub use session::{IntentAccepted, IntentRequest, SessionView, Sessions};
-pub use token::{CreatedToken, RevokedToken, Token, Tokens};
+pub use queue::{DenialView, Explanation, Queue, Waiter};
+pub use request::{
+    AcquireRequest, ApiTokenRequest, BatchAcquireRequest, ModeChangeRequest, ReleaseRequest, RenewalRequest,
+    RevocationRequest, TransferRequest,
+};
+pub use token::{ApiTokenList, ApiTokenView, CreatedApiToken, RevokedApiToken};
 pub use work::{
-    Bounds, Budget, ClaimWork, DeriveWork, GrantedWork, OneWork, Purpose, ReleaseWork, RenewWork, Scope,
-    SpendWork, Spent, Work,
+    Budget, BudgetLimits, SpendPurpose, SpendResult, WorkClaimRequest, WorkDerivationRequest, WorkGrant,
+    WorkReleaseRequest, WorkRenewalRequest, WorkResponse, WorkScope, WorkSpendRequest, WorkView,
 };
 pub use worker::{
-    AskChanges, Changes, FinishSession, Guarded, KeepSessions, KeptSession, KeptSessions, LeaveGuard,
-    SessionNow, SessionRuns, TakeGuard, TakeSession, Taken, WipeSessions, WipedSessions,
+    IntentSessionChanges, IntentSessionChangesRequest, IntentSessionFinishRequest, IntentSessionLeases,
+    IntentSessionRenewal, IntentSessionRenewalRequest, IntentSessionRenewals, IntentSessionRunningReport,
+    IntentSessionStatus, IntentSessionTakeRequest, IntentSessionWipeRequest, LeaderLockGrant,
+    LeaderLockReleaseRequest, LeaderLockRequest, WipeResult,
 };

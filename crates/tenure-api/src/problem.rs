@@ -3,8 +3,8 @@
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use crate::agent::Wanted;
-use crate::code::Code;
+use crate::agent::ResourceAccess;
+use crate::error_code::Code;
 use crate::work::Budget;
 
 /// Why a request did not get what it wanted. Nothing in it is secret.
@@ -48,7 +48,7 @@ pub struct Problem {
     pub priority_timestamp: Option<u64>,
     /// What an agent touched without a lease for it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub outside: Option<Vec<Wanted>>,
+    pub outside: Option<Vec<ResourceAccess>>,
     /// What is left of a budget.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub remaining: Option<Budget>,

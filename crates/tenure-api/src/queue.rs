@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use crate::code::Code;
+use crate::error_code::Code;
 use crate::lease::Lease;
 
 /// Who waits for a resource, in the order in which they will be served.
@@ -49,7 +49,7 @@ pub struct Explanation {
     pub waiting: Vec<Waiter>,
     /// The last request for it that was refused, if it is still remembered.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub last_refusal: Option<Refused>,
+    pub last_refusal: Option<DenialView>,
     /// The lease on it that ended last, if it is still remembered.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_end: Option<Lease>,
@@ -60,7 +60,7 @@ pub struct Explanation {
 /// A request that was refused.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct Refused {
+pub struct DenialView {
     /// When, RFC 3339 in UTC.
     pub at: String,
     /// How long ago.

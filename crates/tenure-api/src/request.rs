@@ -9,7 +9,7 @@ use utoipa::ToSchema;
 /// `POST /v1/leases`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub struct Acquire {
+pub struct AcquireRequest {
     /// On what: `domain:name`.
     #[schema(min_length = 1, max_length = 128, example = "deploy:prod")]
     pub resource: String,
@@ -32,7 +32,7 @@ pub struct Acquire {
     pub labels: BTreeMap<String, String>,
 }
 
-impl Acquire {
+impl AcquireRequest {
     /// An exclusive lease, without waiting and without labels.
     pub fn new(resource: impl Into<String>, holder: impl Into<String>, ttl: Duration) -> Self {
         Self {
@@ -49,7 +49,7 @@ impl Acquire {
 /// `POST /v1/leases/{id}/renew`. It has no `Debug`, because of the token.
 #[derive(Clone, PartialEq, Eq, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub struct Renew {
+pub struct RenewalRequest {
     /// What came with the lease.
     pub token: String,
     /// Another length from now on.
@@ -61,7 +61,7 @@ pub struct Renew {
 /// `POST /v1/leases/{id}/release`. It has no `Debug`, because of the token.
 #[derive(Clone, PartialEq, Eq, Serialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-pub struct Release {
+pub struct ReleaseRequest {
     /// What came with the lease.
     pub token: String,
     /// `COMPLETED`, which is also what is meant by nothing, `ABORTED` or `VOLUNTARY`.
@@ -73,16 +73,16 @@ pub struct Release {
 /// `POST /v1/leases/batch`: all of these, or none. One holder and one `waitMs` for all of them.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-pub struct AcquireAll {
+pub struct BatchAcquireRequest {
     /// What is wanted.
     #[schema(min_items = 1, max_items = 256)]
-    pub leases: Vec<Acquire>,
+    pub leases: Vec<AcquireRequest>,
 }
 
 /// `POST /v1/leases/{id}/transfer`. It has no `Debug`, because of the token.
 #[derive(Clone, PartialEq, Eq, Serialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-pub struct Transfer {
+pub struct TransferRequest {
     /// What came with the lease.
     pub token: String,
     /// Who holds it from now on.
@@ -93,7 +93,7 @@ pub struct Transfer {
 /// `POST /v1/leases/{id}/upgrade` and `/downgrade`. It has no `Debug`, because of the token.
 #[derive(Clone, PartialEq, Eq, Serialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-pub struct ChangeMode {
+pub struct ModeChangeRequest {
     /// What came with the lease.
     pub token: String,
     /// The mode from now on; nothing is `exclusive` for an upgrade and `shared` for a downgrade.
@@ -105,7 +105,7 @@ pub struct ChangeMode {
 /// `POST /v1/leases/{id}/revoke`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-pub struct Revoke {
+pub struct RevocationRequest {
     /// Why, for people; it stands in the ledger.
     pub reason: String,
 }
@@ -113,7 +113,7 @@ pub struct Revoke {
 /// `POST /v1/tokens`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub struct CreateToken {
+pub struct ApiTokenRequest {
     /// Who speaks with it: the principal. No two living tokens have the same.
     pub name: String,
     /// What it may do: `leases:read`, `leases:write`, `control:write`, `v3:write`, `admin`.

@@ -6,7 +6,7 @@ use utoipa::ToSchema;
 /// What may be known of a token: all but its secret.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct Token {
+pub struct ApiTokenView {
     /// Names it in requests.
     pub id: String,
     /// What it was called.
@@ -29,26 +29,26 @@ pub struct Token {
 
 /// The answer to a request for a token: the only time that its secret is shown. It has no `Debug` for that reason.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-pub struct CreatedToken {
+pub struct CreatedApiToken {
     /// What may be known of it.
-    pub token: Token,
+    pub token: ApiTokenView,
     /// What goes into `Authorization: Bearer …`.
     pub secret: String,
 }
 
 /// Every token that is good.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-pub struct Tokens {
+pub struct ApiTokenList {
     /// In the order in which they were made.
-    pub tokens: Vec<Token>,
+    pub tokens: Vec<ApiTokenView>,
 }
 
 /// The answer to a revocation.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct RevokedToken {
+pub struct RevokedApiToken {
     /// The token that is no longer good.
-    pub token: Token,
+    pub token: ApiTokenView,
     /// How many leases of its principal ended with it.
     pub revoked_leases: usize,
 }

@@ -10,7 +10,7 @@ use crate::lease::Lease;
 /// What a lease allows: what it names and nothing else.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub struct Scope {
+pub struct WorkScope {
     /// On which work.
     #[serde(default)]
     #[schema(max_items = 64)]
@@ -50,7 +50,7 @@ pub struct Budget {
 /// Bounds on what is used up. What is not named has none.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub struct Bounds {
+pub struct BudgetLimits {
     /// How many times an agent may be run.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(maximum = 9_007_199_254_740_991_u64)]
@@ -72,7 +72,7 @@ pub struct Bounds {
 /// `POST /v1/work/claim`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-pub struct ClaimWork {
+pub struct WorkClaimRequest {
     /// On which work: the resource is `work:` and this.
     #[schema(min_length = 1, max_length = 123, example = "T-17")]
     pub work_id: String,
@@ -85,10 +85,10 @@ pub struct ClaimWork {
     pub ttl_ms: Option<u64>,
     /// What its holder may do; nothing is everything.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub scope: Option<Scope>,
+    pub scope: Option<WorkScope>,
     /// How much of it; nothing is without bounds.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub budget: Option<Bounds>,
+    pub budget: Option<BudgetLimits>,
     /// What the caller wants to have noted.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub labels: BTreeMap<String, String>,
@@ -97,7 +97,7 @@ pub struct ClaimWork {
 /// `POST /v1/work/renew`. It has no `Debug`, because of the token.
 #[derive(Clone, PartialEq, Eq, Serialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-pub struct RenewWork {
+pub struct WorkRenewalRequest {
     /// Which lease.
     pub lease_id: String,
     /// What came with the lease.
@@ -111,7 +111,7 @@ pub struct RenewWork {
 /// `POST /v1/work/release`. It has no `Debug`, because of the token.
 #[derive(Clone, PartialEq, Eq, Serialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-pub struct ReleaseWork {
+pub struct WorkReleaseRequest {
     /// Which lease.
     pub lease_id: String,
     /// What came with the lease.
@@ -125,7 +125,7 @@ pub struct ReleaseWork {
 /// `POST /v1/work/derive`. It has no `Debug`, because of the token.
 #[derive(Clone, PartialEq, Eq, Serialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-pub struct DeriveWork {
+pub struct WorkDerivationRequest {
     /// From which lease.
     pub lease_id: String,
     /// What came with that lease.
@@ -142,7 +142,7 @@ pub struct DeriveWork {
     pub ttl_ms: u64,
     /// What its holder may do: a part of what the lease allows. Nothing is all of that.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub scope: Option<Scope>,
+    pub scope: Option<WorkScope>,
     /// How much of it. It is taken from the lease, for good. What is not named is nothing.
     pub budget: Budget,
 }
@@ -150,7 +150,7 @@ pub struct DeriveWork {
 /// `POST /v1/work/spend`. It has no `Debug`, because of the token.
 #[derive(Clone, PartialEq, Eq, Serialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-pub struct SpendWork {
+pub struct WorkSpendRequest {
     /// Of which lease.
     pub lease_id: String,
     /// What came with the lease.
@@ -173,13 +173,13 @@ pub struct SpendWork {
     pub duration_ms: u64,
     /// What for. The lease has to allow it.
     #[serde(rename = "for", skip_serializing_if = "Option::is_none")]
-    pub purpose: Option<Purpose>,
+    pub purpose: Option<SpendPurpose>,
 }
 
 /// What something is spent for. What is not named is not asked about.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub struct Purpose {
+pub struct SpendPurpose {
     /// On which work.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(min_length = 1, max_length = 256)]
@@ -196,7 +196,7 @@ pub struct Purpose {
 
 /// The answer to a spend.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-pub struct Spent {
+pub struct SpendResult {
     /// Of which lease.
     pub lease_id: String,
     /// What was left then.
@@ -208,13 +208,13 @@ pub struct Spent {
 /// What a lease allows, and what became of it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct Work {
+pub struct WorkView {
     /// On which work.
     #[serde(rename = "work_id")]
     pub work_id: String,
     /// What its holder may do; nothing is everything.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub scope: Option<Scope>,
+    pub scope: Option<WorkScope>,
     /// How much it had when it began.
     pub budget: Budget,
     /// How much was used up.
@@ -236,11 +236,11 @@ pub struct Work {
 /// The answer to a claim and to a derivation. It has no `Debug`: whoever sees the token has the lease.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct GrantedWork {
+pub struct WorkGrant {
     /// The lease.
     pub lease: Lease,
     /// What it allows.
-    pub work: Work,
+    pub work: WorkView,
     /// Renews and releases it, spends of it, and derives from it.
     pub token: String,
     /// Proves to others, without asking the server, that it was granted, and what it allows.
@@ -252,11 +252,11 @@ pub struct GrantedWork {
 
 /// `GET /v1/work/{lease_id}`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-pub struct OneWork {
+pub struct WorkResponse {
     /// The lease.
     pub lease: Lease,
     /// What it allows, and what became of it.
-    pub work: Work,
+    pub work: WorkView,
 }
 
 fn is_zero(amount: &u64) -> bool {

@@ -3,12 +3,12 @@
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use crate::session::SessionView;
+use crate::intent::IntentSessionView;
 
 /// `POST /api/v3/worker/guard`: be the one worker. Asked again by the one that is, it renews.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub struct TakeGuard {
+pub struct LeaderLockRequest {
     /// Which process asks: `worker:BOOT:NAMESPACE:PID:START`.
     pub worker: String,
     /// For how long.
@@ -22,7 +22,7 @@ pub struct TakeGuard {
 /// The guard is the asker's.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct Guarded {
+pub struct LeaderLockGrant {
     /// Its fence, which the worker names with everything that it asks.
     pub guard: u64,
     /// Its id. How it begins is how every lease of this ledger does.
@@ -34,7 +34,7 @@ pub struct Guarded {
 /// `POST /api/v3/worker/changes`: which sessions changed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub struct AskChanges {
+pub struct IntentSessionChangesRequest {
     /// The worker's guard.
     pub guard: u64,
     /// The last revision that the worker knows; 0 is all that go on.
@@ -47,11 +47,11 @@ pub struct AskChanges {
 
 /// The sessions that changed, the last change last. With `since` 0, those that go on only.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-pub struct Changes {
+pub struct IntentSessionChanges {
     /// What to ask with next.
     pub revision: u64,
     /// As they are now.
-    pub sessions: Vec<SessionView>,
+    pub sessions: Vec<IntentSessionView>,
     /// Whether there are more than fit into one answer. Ask for them at once.
     #[serde(default)]
     pub more: bool,
@@ -60,7 +60,7 @@ pub struct Changes {
 /// `POST /api/v3/worker/take`: this session with its leases.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub struct TakeSession {
+pub struct IntentSessionTakeRequest {
     /// The worker's guard.
     pub guard: u64,
     /// Which session.
@@ -77,7 +77,7 @@ pub struct TakeSession {
 /// `POST /api/v3/worker/running`: its pipeline runs.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub struct SessionRuns {
+pub struct IntentSessionRunningReport {
     /// The worker's guard.
     pub guard: u64,
     /// Which session.
@@ -90,7 +90,7 @@ pub struct SessionRuns {
 /// `POST /api/v3/worker/finish`: its pipeline is gone.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub struct FinishSession {
+pub struct IntentSessionFinishRequest {
     /// The worker's guard.
     pub guard: u64,
     /// Which session.
@@ -107,7 +107,7 @@ pub struct FinishSession {
 /// Where a session is, by what was asked or before it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct SessionNow {
+pub struct IntentSessionStatus {
     /// `STARTING`, `RUNNING`, `STOPPING` or `ENDED`.
     pub state: String,
     /// Why it is over.
@@ -118,13 +118,13 @@ pub struct SessionNow {
     pub outcome: Option<String>,
     /// After a take: what the session holds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub taken: Option<Taken>,
+    pub taken: Option<IntentSessionLeases>,
 }
 
 /// What a session holds.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct Taken {
+pub struct IntentSessionLeases {
     /// Which tuner.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub slot: Option<u32>,
@@ -139,7 +139,7 @@ pub struct Taken {
 /// `POST /api/v3/worker/keep`: the worker lives, and so do these sessions.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub struct KeepSessions {
+pub struct IntentSessionRenewalRequest {
     /// The worker's guard.
     pub guard: u64,
     /// For how long from now.
@@ -153,17 +153,17 @@ pub struct KeepSessions {
 /// What became of them.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct KeptSessions {
+pub struct IntentSessionRenewals {
     /// How long the guard lasts.
     pub remaining_ms: u64,
     /// Each session, in the order asked for.
-    pub sessions: Vec<KeptSession>,
+    pub sessions: Vec<IntentSessionRenewal>,
 }
 
 /// One session's leases.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct KeptSession {
+pub struct IntentSessionRenewal {
     /// Which session.
     #[serde(rename = "session_id")]
     pub session_id: String,
@@ -179,7 +179,7 @@ pub struct KeptSession {
 /// `POST /api/v3/worker/wipe`: the processes of these sessions were seen gone, and so was their worker.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub struct WipeSessions {
+pub struct IntentSessionWipeRequest {
     /// The worker's guard.
     pub guard: u64,
     /// Which sessions.
@@ -189,7 +189,7 @@ pub struct WipeSessions {
 
 /// How many of them were over by it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-pub struct WipedSessions {
+pub struct WipeResult {
     /// How many.
     pub wiped: usize,
 }
@@ -197,7 +197,7 @@ pub struct WipedSessions {
 /// `POST /api/v3/worker/leave`: the worker ends, in good order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-pub struct LeaveGuard {
+pub struct LeaderLockReleaseRequest {
     /// The worker's guard.
     pub guard: u64,
 }

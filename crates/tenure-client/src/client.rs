@@ -4,25 +4,25 @@ use std::sync::Arc;
 
 use serde::de::DeserializeOwned;
 
-use crate::background::Background;
-use crate::connection::{Call, Exchange};
 use crate::error::Error;
+use crate::http::{ApiRequest, HttpTransport};
+use crate::task_tracker::TaskTracker;
 
 /// Speaks to one server. Copies share their connections.
 #[derive(Clone)]
 pub struct Client {
-    exchange: Arc<Exchange>,
-    background: Background,
+    transport: Arc<HttpTransport>,
+    tasks: TaskTracker,
 }
 
 impl Client {
-    pub(crate) fn of(exchange: Arc<Exchange>) -> Self {
-        Self { exchange, background: Background::default() }
+    pub(crate) fn from_transport(transport: Arc<HttpTransport>) -> Self {
+        Self { transport, tasks: TaskTracker::default() }
     }
 
     /// Where the server is, for messages. No secret is in it.
     pub fn address(&self) -> String {
-        self.exchange.address()
+        self.transport.address()
     }
 
     /// Waits until nothing goes on in the background any more: releases of guards that were dropped, and withdrawals
@@ -30,20 +30,20 @@ impl Client {
     ///
     /// It waits for guards that are still held, too: give them back first. While the server is away, it takes as long
     /// as the releases are tried, which is some seconds.
-    pub async fn settle(&self) {
-        self.background.settle().await;
+    pub async fn drain(&self) {
+        self.tasks.wait().await;
     }
 
-    pub(crate) fn background(&self) -> &Background {
-        &self.background
+    pub(crate) fn tasks(&self) -> &TaskTracker {
+        &self.tasks
     }
 
-    pub(crate) fn exchange(&self) -> &Exchange {
-        &self.exchange
+    pub(crate) fn transport(&self) -> &HttpTransport {
+        &self.transport
     }
 
-    pub(crate) async fn ask<T: DeserializeOwned>(&self, call: &Call) -> Result<T, Error> {
-        let answer = self.exchange.ask(call).await?;
+    pub(crate) async fn send<T: DeserializeOwned>(&self, call: &ApiRequest) -> Result<T, Error> {
+        let answer = self.transport.send(call).await?;
         answer.read(|| self.address())
     }
 }

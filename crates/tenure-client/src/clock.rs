@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use rustix::time::{ClockId, clock_gettime};
-use tenure_core::kernel::Span;
+use tenure_core::kernel::TickDuration;
 
 /// What CLOCK_BOOTTIME says, in microseconds. Every local deadline counts by it: it goes on while the machine sleeps,
 /// as the server's time does.
@@ -17,22 +17,22 @@ pub fn boot_microseconds() -> u64 {
 /// The longest sleep at once. tokio's timers stand still while the machine sleeps, so that one set for an hour would
 /// ring an hour of waking time later. Nobody looks later than this after the machine woke up, and one look a second
 /// costs nothing. Whoever may not be late at all asks [`crate::Guard::check`], which needs no timer.
-const PIECE: Duration = Duration::from_secs(1);
+const MAX_SLEEP: Duration = Duration::from_secs(1);
 
 /// Waits until the local clock says `at`.
 pub(crate) async fn sleep_until(at: u64) {
     loop {
-        let left = at.saturating_sub(boot_microseconds());
-        if left == 0 {
+        let remaining = at.saturating_sub(boot_microseconds());
+        if remaining == 0 {
             return;
         }
         // Rounded up: a timer that rings a moment early would be set again for nothing.
-        tokio::time::sleep(Duration::from_micros(left).min(PIECE)).await;
+        tokio::time::sleep(Duration::from_micros(remaining).min(MAX_SLEEP)).await;
     }
 }
 
 /// Waits until then, or for ever.
-pub(crate) async fn sleep_until_some(at: Option<u64>) {
+pub(crate) async fn sleep_until_or_forever(at: Option<u64>) {
     match at {
         Some(at) => sleep_until(at).await,
         None => std::future::pending().await,
@@ -40,7 +40,7 @@ pub(crate) async fn sleep_until_some(at: Option<u64>) {
 }
 
 /// Time for whatever a holder still does after it last looked at its clock.
-pub const ALLOWANCE: Span = Span::from_millis(50);
+pub const SAFETY_MARGIN: TickDuration = TickDuration::from_millis(50);
 
 /// The instant, on the holder's own clock in microseconds, from which on it must not believe any more.
 ///
@@ -54,8 +54,8 @@ pub const ALLOWANCE: Span = Span::from_millis(50);
 /// assert_eq!(believed_until(1_000_000, Span::from_secs(10)), 1_000_000 + 9_950_000 - 50_000);
 /// assert_eq!(believed_until(7, Span::from_millis(50)), 7, "too short to be believed at all");
 /// ```
-pub fn believed_until(sent: u64, valid_for: Span) -> u64 {
+pub fn local_deadline(sent: u64, valid_for: TickDuration) -> u64 {
     let drift = valid_for.0.div_ceil(200);
-    let believed = valid_for.0.saturating_sub(drift).saturating_sub(ALLOWANCE.0);
-    sent.saturating_add(believed)
+    let validity = valid_for.0.saturating_sub(drift).saturating_sub(SAFETY_MARGIN.0);
+    sent.saturating_add(validity)
 }

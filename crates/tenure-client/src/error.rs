@@ -27,7 +27,7 @@ pub enum Error {
     /// The request was sent, and its answer was lost: it may have happened. With the same idempotency key it may be
     /// sent again.
     #[error("the answer of {address} was lost: {source}; the request may have been carried out")]
-    Unknown {
+    OutcomeUnknown {
         /// Who was asked.
         address: String,
         /// How the answer was lost.
@@ -53,12 +53,12 @@ impl Error {
     }
 
     /// Whether the same request may well succeed a moment later, by itself. It must be one that may be repeated.
-    pub(crate) fn passes(&self) -> bool {
+    pub(crate) fn is_transient(&self) -> bool {
         match self {
             // What another session has, it has for as long as somebody watches: that does not pass by itself.
             Error::Problem(problem) if problem.code == Code::LeaseBusy => false,
             Error::Problem(problem) => problem.code.retry_after_seconds() == Some(1),
-            Error::Unreachable { .. } | Error::Unknown { .. } => true,
+            Error::Unreachable { .. } | Error::OutcomeUnknown { .. } => true,
             // A proxy whose server is away for a moment answers with a page of its own.
             Error::Protocol { .. } => true,
         }
@@ -81,7 +81,7 @@ mod tests {
     // O-13
     #[test]
     fn lease_busy_is_not_transient() {
-        let passes = |code| Error::Problem(Box::new(Problem::new(code, "no"))).passes();
+        let passes = |code| Error::Problem(Box::new(Problem::new(code, "no"))).is_transient();
         assert!(passes(Code::Busy) && passes(Code::Unavailable));
         assert!(!passes(Code::LeaseBusy) && !passes(Code::Held) && !passes(Code::GuardLost));
     }

@@ -36,7 +36,7 @@ pub struct StaleFence {
 
 impl FenceGate {
     /// A gate that has already seen `highest`.
-    pub fn after(highest: Fence) -> Self {
+    pub fn with_highest(highest: Fence) -> Self {
         Self { highest }
     }
 
@@ -100,7 +100,7 @@ pub enum FenceFileError {
 
 /// The number in as many digits as the largest has, and the end of the line: always as long, so that a write replaces
 /// the one before in place.
-const LENGTH: usize = 21;
+const FILE_LENGTH: usize = 21;
 
 impl FenceFile {
     /// Opens the file, or makes it; then nobody was here yet.
@@ -124,7 +124,7 @@ impl FenceFile {
 
     fn admit_locked(&mut self, fence: Fence) -> Result<(), FenceFileError> {
         let highest = self.highest()?;
-        let mut gate = highest.map_or_else(FenceGate::default, FenceGate::after);
+        let mut gate = highest.map_or_else(FenceGate::default, FenceGate::with_highest);
         gate.admit(fence)?;
         if highest != Some(fence) {
             self.file.seek(SeekFrom::Start(0))?;
@@ -138,7 +138,7 @@ impl FenceFile {
     fn highest(&mut self) -> Result<Option<Fence>, FenceFileError> {
         let mut text = String::new();
         self.file.seek(SeekFrom::Start(0))?;
-        let limit = u64::try_from(LENGTH).unwrap_or(u64::MAX) + 1;
+        let limit = u64::try_from(FILE_LENGTH).unwrap_or(u64::MAX) + 1;
         (&self.file).take(limit).read_to_string(&mut text).map_err(|error| match error.kind() {
             io::ErrorKind::InvalidData => FenceFileError::Damaged,
             _ => error.into(),
@@ -146,7 +146,7 @@ impl FenceFile {
         if text.is_empty() {
             return Ok(None);
         }
-        let digits = text.strip_suffix('\n').filter(|digits| digits.len() + 1 == LENGTH);
+        let digits = text.strip_suffix('\n').filter(|digits| digits.len() + 1 == FILE_LENGTH);
         let digits = digits.filter(|digits| digits.bytes().all(|byte| byte.is_ascii_digit()));
         let number = digits.and_then(|digits| digits.parse().ok()).ok_or(FenceFileError::Damaged)?;
         Ok(Some(Fence(number)))

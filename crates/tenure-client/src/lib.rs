@@ -29,36 +29,37 @@
 #![warn(missing_docs)]
 
 pub mod agent;
-mod background;
 mod calls;
+mod cleanup_requests;
 mod client;
 mod clock;
-mod connection;
 mod error;
-mod farewell;
 mod fence;
 mod hold;
-mod keeper;
+mod http;
+mod keepalive;
 #[cfg(test)]
-mod keeper_tests;
+mod keepalive_tests;
 mod key;
 mod settings;
+mod task_tracker;
 
-pub use calls::{EventFilter, EventStream, Filter, From};
+pub use calls::{EventFilter, EventStartPosition, EventStream, LeaseFilter};
 pub use client::Client;
-pub use clock::{ALLOWANCE, believed_until, boot_microseconds};
-pub use connection::{InvalidUrl, TlsError};
+pub use clock::{SAFETY_MARGIN, boot_microseconds, local_deadline};
 pub use error::Error;
 pub use fence::{FenceFile, FenceFileError, FenceGate, StaleFence};
-pub use hold::{Guard, HoldError, Holding, Lost, Place, Wait};
-pub use keeper::{Attempt, Call, Effect, Input, Keeper, Outcome};
+pub use hold::{HeldLease, HoldError, HoldRequest, LeaseLost, QueuePosition, WaitLimit};
+pub use http::{InvalidUrl, TlsError};
+pub use keepalive::{AttemptId, Effect, Input, KeepAlive, KeepAliveRequest, Outcome};
 pub use key::{IdempotencyKey, InvalidKey, Secret};
 pub use settings::{ClientBuilder, SettingsError};
 
 // What requests and answers are made of, so that a program needs this crate alone.
 pub use tenure_api::{
-    Acquire, AgentLease, AgentView, ChangeMode, Code, CreateToken, CreatedToken, Explanation, Granted,
-    IntentAccepted, IntentRequest, Lease, LeaseState, Page, Problem, Queue, Recall, Refused, Release, Renew,
-    Renewed, Revoke, RevokedToken, ServerEvent, SessionView, Token, Transfer, Waiter, Wanted,
+    AcceptedIntent, AcquireRequest, AgentLease, AgentView, ApiTokenRequest, ApiTokenView, Code,
+    CreatedApiToken, DenialView, Explanation, IntentRequest, IntentSessionView, Lease, LeaseGrant, LeasePage,
+    LeaseRenewal, LeaseState, ModeChangeRequest, Problem, Queue, Recall, ReleaseRequest, RenewalRequest,
+    ResourceAccess, RevocationRequest, RevokedApiToken, ServerEvent, TransferRequest, Waiter,
 };
 pub use tenure_core::kernel::Fence;

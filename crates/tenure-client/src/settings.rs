@@ -8,13 +8,13 @@ use std::sync::Arc;
 use thiserror::Error;
 
 use crate::client::Client;
-use crate::connection::{Endpoint, Exchange, InvalidUrl, Place, TlsError, Trust};
+use crate::http::{Endpoint, HttpTransport, InvalidUrl, ServerAddress, TlsError, TrustRoots};
 use crate::key::Secret;
 
 /// Makes a [`Client`]. Without an address it speaks to the socket on this machine.
 #[derive(Clone, Default)]
 pub struct ClientBuilder {
-    place: Option<Place>,
+    address: Option<ServerAddress>,
     token: Option<Secret>,
     authority: Option<PathBuf>,
 }
@@ -42,14 +42,14 @@ impl ClientBuilder {
     ///
     /// Over `http` tokens go in the clear: it is for this machine, or a network that nobody else listens to.
     pub fn url(mut self, url: &str) -> Result<Self, SettingsError> {
-        self.place = Some(Place::parse(url)?);
+        self.address = Some(ServerAddress::parse(url)?);
         Ok(self)
     }
 
     /// The server's socket on this machine.
     #[must_use]
     pub fn socket(mut self, path: impl Into<PathBuf>) -> Self {
-        self.place = Some(Place::Unix(path.into()));
+        self.address = Some(ServerAddress::Unix(path.into()));
         self
     }
 
@@ -62,23 +62,26 @@ impl ClientBuilder {
 
     /// A PEM file with the certificate authority to trust, instead of those that the system trusts.
     #[must_use]
-    pub fn authority(mut self, path: impl Into<PathBuf>) -> Self {
+    pub fn certificate_authority(mut self, path: impl Into<PathBuf>) -> Self {
         self.authority = Some(path.into());
         self
     }
 
     /// The client. It connects when it is first asked for something.
     pub fn build(self) -> Result<Client, SettingsError> {
-        if !self.token.as_ref().is_none_or(is_fit) {
+        if !self.token.as_ref().is_none_or(is_valid_token) {
             return Err(SettingsError::Token);
         }
-        let place = self.place.unwrap_or_else(|| Place::Unix(socket_of(|name| env::var_os(name))));
-        let trust = self.authority.as_deref().map_or(Trust::System, Trust::Authority);
-        Ok(Client::new(Exchange::new(Endpoint::new(place, &trust)?, self.token)))
+        let place =
+            self.address.unwrap_or_else(|| ServerAddress::Unix(default_socket(|name| env::var_os(name))));
+        let trust = self.authority.as_deref().map_or(TrustRoots::System, TrustRoots::Authority);
+        Ok(Client::new(HttpTransport::new(Endpoint::new(place, &trust)?, self.token)))
     }
 
     /// What `TENURE_URL`, `TENURE_TOKEN`, `TENURE_CA` and `TENURE_SOCKET` say.
-    pub(crate) fn from_variables(get: impl Fn(&str) -> Option<OsString>) -> Result<Self, SettingsError> {
+    pub(crate) fn from_environment_lookup(
+        get: impl Fn(&str) -> Option<OsString>,
+    ) -> Result<Self, SettingsError> {
         let set = |name| get(name).filter(|value| !value.is_empty());
         let text = |name| match set(name).map(OsString::into_string) {
             Some(Err(_)) => Err(SettingsError::NotText(name)),
@@ -86,20 +89,20 @@ impl ClientBuilder {
             None => Ok(None),
         };
         let place = match text("TENURE_URL")? {
-            Some(url) => Place::parse(&url)?,
-            None => Place::Unix(socket_of(&get)),
+            Some(url) => ServerAddress::parse(&url)?,
+            None => ServerAddress::Unix(default_socket(&get)),
         };
         let token = text("TENURE_TOKEN")?.map(|token| Secret::new(token.trim()));
-        Ok(Self { place: Some(place), token, authority: set("TENURE_CA").map(PathBuf::from) })
+        Ok(Self { address: Some(place), token, authority: set("TENURE_CA").map(PathBuf::from) })
     }
 }
 
-fn is_fit(token: &Secret) -> bool {
+fn is_valid_token(token: &Secret) -> bool {
     token.expose().bytes().all(|byte| byte.is_ascii_graphic())
 }
 
 /// Where the server on this machine listens, unless somebody says otherwise.
-fn socket_of(get: impl Fn(&str) -> Option<OsString>) -> PathBuf {
+fn default_socket(get: impl Fn(&str) -> Option<OsString>) -> PathBuf {
     let set = |name| get(name).filter(|value| !value.is_empty()).map(PathBuf::from);
     if let Some(path) = set("TENURE_SOCKET") {
         return path;
@@ -119,25 +122,25 @@ impl Client {
     /// `TENURE_SOCKET`, else `$XDG_RUNTIME_DIR/tenure/tenure.sock`, else `/tmp/tenure-UID/tenure.sock`.
     /// `TENURE_CA` is a PEM file with the certificate authority to trust.
     pub fn from_environment() -> Result<Self, SettingsError> {
-        ClientBuilder::from_variables(|name| env::var_os(name))?.build()
+        ClientBuilder::from_environment_lookup(|name| env::var_os(name))?.build()
     }
 
     /// The same server, spoken to with another token: for a program that passes on what others ask.
-    pub fn speaking_as(&self, token: Secret) -> Result<Self, SettingsError> {
-        if is_fit(&token) {
-            Ok(Self::new(self.exchange().speaking_as(token)))
+    pub fn with_token(&self, token: Secret) -> Result<Self, SettingsError> {
+        if is_valid_token(&token) {
+            Ok(Self::new(self.transport().with_token(token)))
         } else {
             Err(SettingsError::Token)
         }
     }
 
     /// Whether a token says who speaks. On a socket of this machine the system does.
-    pub fn takes_tokens(&self) -> bool {
-        self.exchange().takes_tokens()
+    pub fn uses_token(&self) -> bool {
+        self.transport().uses_token()
     }
 
-    pub(crate) fn new(exchange: Exchange) -> Self {
-        Self::of(Arc::new(exchange))
+    pub(crate) fn new(exchange: HttpTransport) -> Self {
+        Self::from_transport(Arc::new(exchange))
     }
 }
 
@@ -149,7 +152,7 @@ mod tests {
         let get = |name: &str| {
             variables.iter().find(|(other, _)| *other == name).map(|(_, value)| OsString::from(value))
         };
-        match ClientBuilder::from_variables(get).and_then(ClientBuilder::build) {
+        match ClientBuilder::from_environment_lookup(get).and_then(ClientBuilder::build) {
             Ok(client) => client.address(),
             Err(error) => error.to_string(),
         }
@@ -169,8 +172,8 @@ mod tests {
 
     #[test]
     fn invalid_token_is_rejected_and_not_shown() {
-        let said = address(&[("TENURE_URL", "http://a:1"), ("TENURE_TOKEN", "two words")]);
-        assert!(said.contains("TENURE_TOKEN") && !said.contains("words"), "{said}");
+        let message = address(&[("TENURE_URL", "http://a:1"), ("TENURE_TOKEN", "two words")]);
+        assert!(message.contains("TENURE_TOKEN") && !message.contains("words"), "{message}");
     }
 
     #[test]

@@ -8,24 +8,24 @@ use serde_json::{Map, Value};
 use crate::problem::{Problem, ProblemCode};
 
 /// The most characters of a name that is repeated to whoever sent it.
-const MOST_OF_A_NAME: usize = 64;
+const MAX_ECHOED_NAME_CHARACTERS: usize = 64;
 
 /// The fields that nobody has taken yet.
-pub struct Fields {
-    left: Map<String, Value>,
+pub struct DeviceCommandFields {
+    remaining: Map<String, Value>,
 }
 
-impl Fields {
+impl DeviceCommandFields {
     pub fn new(fields: Map<String, Value>) -> Self {
-        Self { left: fields }
+        Self { remaining: fields }
     }
 
     pub fn is_empty(&self) -> bool {
-        self.left.is_empty()
+        self.remaining.is_empty()
     }
 
     pub fn take(&mut self, name: &str) -> Option<Value> {
-        self.left.remove(name)
+        self.remaining.remove(name)
     }
 
     pub fn text(&mut self, name: &str) -> Result<Option<String>, Problem> {
@@ -63,8 +63,8 @@ impl Fields {
 
     /// Nothing may be left. `known` are the fields that this command has.
     pub fn finish(self, known: &[&str]) -> Result<(), Problem> {
-        let Some(name) = self.left.keys().next() else { return Ok(()) };
-        let name: String = name.chars().take(MOST_OF_A_NAME).collect();
+        let Some(name) = self.remaining.keys().next() else { return Ok(()) };
+        let name: String = name.chars().take(MAX_ECHOED_NAME_CHARACTERS).collect();
         let message = match known {
             [] => "is not known: this command has no fields; leave it out".to_owned(),
             _ => format!("is not known here; leave it out. Fields of this command: {}", known.join(", ")),
@@ -102,8 +102,8 @@ mod tests {
 
     use super::*;
 
-    fn fields(value: Value) -> Fields {
-        Fields::new(value.as_object().expect("an object").clone())
+    fn fields(value: Value) -> DeviceCommandFields {
+        DeviceCommandFields::new(value.as_object().expect("an object").clone())
     }
 
     fn code<T>(answer: Result<T, Problem>) -> &'static str {

@@ -19,33 +19,33 @@
 //!
 //! No clock, disk, network or randomness: time comes in as a tick, and everything here can be replayed.
 
+pub mod commands;
 pub mod device;
-pub mod encoder;
+mod encoding;
 mod fields;
 pub mod firmware;
 pub mod frame;
 pub mod gateway;
-pub mod hand;
 pub mod light;
-pub mod matrix;
 pub mod millis;
+pub mod ownership;
+pub mod permission_matrix;
+pub mod persistent_state;
 pub mod problem;
 mod rate;
-pub mod refusal;
+pub mod rejection;
+pub mod rotary_encoder;
 pub mod serial;
-pub mod stored;
 pub mod stream;
-pub mod table;
-mod text;
 
-pub use device::{Done, VirtualDevice};
-pub use firmware::{Check, Flaw, Image};
+pub use commands::{COMMANDS, CommandDefinition, RestRoute};
+pub use device::{CommandReply, VirtualDevice};
+pub use firmware::{FirmwareImage, ImageChecker, ImageError};
 pub use frame::Frame;
-pub use hand::{Hand, Held, Owner, Pass, TokenDigest};
-pub use matrix::{Class, Source, Standing, Verdict, judge};
-pub use millis::{Millis, Uptime};
+pub use millis::{DeviceClock, Millis};
+pub use ownership::{ControlLease, ControlOwner, OwnershipState, Permit, TokenDigest};
+pub use permission_matrix::{CommandClass, CommandSource, OwnershipStatus, PermissionVerdict, evaluate};
+pub use persistent_state::{PersistentState, PersistentStateError};
 pub use problem::{Problem, ProblemCode};
-pub use refusal::{Refusal, RefusalCode};
-pub use stored::{Stored, StoredError};
+pub use rejection::{ControlRejection, ControlRejectionCode};
 pub use stream::StopReason;
-pub use table::{COMMANDS, CommandRow, Rest};

@@ -9,11 +9,11 @@ const SLOTS: usize = 11;
 
 /// Counts what happens, and forgets what is more than a second ago.
 #[derive(Debug, Clone, Default)]
-pub struct Rate {
+pub struct RateMeter {
     slots: [(u64, u32); SLOTS],
 }
 
-impl Rate {
+impl RateMeter {
     pub fn count(&mut self, now: Tick) {
         let number = now.0 / SLOT;
         let slot = &mut self.slots[usize::try_from(number % SLOTS as u64).unwrap_or(0)];
@@ -37,7 +37,7 @@ mod tests {
 
     #[test]
     fn a_steady_rate_is_measured_and_drops_to_zero_after_it_stops() {
-        let mut rate = Rate::default();
+        let mut rate = RateMeter::default();
         for frame in 0..2_400_u64 {
             rate.count(Tick(7_000_000 + frame * 1_000_000 / 240));
         }
@@ -45,6 +45,6 @@ mod tests {
         assert_eq!(rate.per_second(Tick(17_000_000)), 240);
         assert_eq!(rate.per_second(Tick(17_500_000)), 120);
         assert_eq!(rate.per_second(Tick(18_100_000)), 0);
-        assert_eq!(Rate::default().per_second(Tick(0)), 0);
+        assert_eq!(RateMeter::default().per_second(Tick(0)), 0);
     }
 }

@@ -10,34 +10,34 @@
 //!
 //! A port can hold no lease. What it may send is what the matrix lets it send; all else does not exist here.
 
-mod answer;
-mod line;
-mod words;
+mod field_parser;
+mod line_decoder;
+mod response;
 
-pub use answer::{done, help, refused, wrong};
-pub use line::{LONGEST, Line, Lines};
+pub use line_decoder::{LineDecoder, MAX_LINE_BYTES, SerialLine};
+pub use response::{format_help, format_problem, format_rejection, format_success};
 
 use serde_json::{Map, Value};
 
-use crate::matrix::{Source, Standing, Verdict, judge};
+use crate::commands::{COMMANDS, CommandDefinition, find_command};
+use crate::permission_matrix::{CommandSource, OwnershipStatus, PermissionVerdict, evaluate};
 use crate::problem::{Problem, ProblemCode};
-use crate::table::{COMMANDS, CommandRow, command};
 
 /// Short words for what people ask most.
-const SHORT: &[(&str, &str)] = &[("status", "device.status")];
+const ALIASES: &[(&str, &str)] = &[("status", "device.status")];
 
 #[derive(Debug, Clone)]
-pub struct Request {
+pub struct SerialRequest {
     /// What the answer carries, so that programs know what it belongs to.
     pub id: Option<String>,
-    pub wish: Wish,
+    pub action: SerialAction,
 }
 
 #[derive(Debug, Clone)]
-pub enum Wish {
+pub enum SerialAction {
     Help,
     Command {
-        row: &'static CommandRow,
+        row: &'static CommandDefinition,
         /// Its fields, or what is wrong with them. The lease is asked before anybody looks: as everywhere, it answers
         /// first.
         fields: Result<Map<String, Value>, Problem>,
@@ -46,41 +46,42 @@ pub enum Wish {
 
 /// A line that asks for nothing.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Unread {
+pub struct RejectedLine {
     /// What the answer carries, as far as it was understood.
     pub id: Option<String>,
     pub problem: Problem,
 }
 
-pub fn read(line: &str) -> Result<Request, Unread> {
+pub fn parse_line(line: &str) -> Result<SerialRequest, RejectedLine> {
     let line = line.trim_matches(' ');
     if line.starts_with('{') {
         return read_json(line);
     }
     let (name, rest) = line.split_once(' ').unwrap_or((line, ""));
     let mut id = None;
-    let fields = words::fields(rest, &mut id);
-    request(name, id, fields)
+    let fields = field_parser::parse_fields(rest, &mut id);
+    parse_command(name, id, fields)
 }
 
-fn read_json(line: &str) -> Result<Request, Unread> {
-    let unread = |id, problem| Err(Unread { id, problem });
-    let Ok(words::Object { fields: mut all, is_twice }) = serde_json::from_str(line) else {
+fn read_json(line: &str) -> Result<SerialRequest, RejectedLine> {
+    let unread = |id, problem| Err(RejectedLine { id, problem });
+    let Ok(field_parser::JsonObject { fields: mut all, duplicate: is_twice }) = serde_json::from_str(line)
+    else {
         let message = "The line begins like JSON and is not one object; `help` shows what a line can be";
         return unread(None, Problem::new(ProblemCode::InvalidJson, message));
     };
-    let (name, id) = (all.remove("type"), all.remove(words::REQUEST_ID));
+    let (name, id) = (all.remove("type"), all.remove(field_parser::REQUEST_ID));
     let id = match id {
         None => None,
         Some(Value::String(id)) => Some(id),
-        Some(_) => return unread(None, not_text(words::REQUEST_ID)),
+        Some(_) => return unread(None, not_text(field_parser::REQUEST_ID)),
     };
     let fields = match is_twice {
-        Some(field) => Err(words::twice(&field)),
+        Some(field) => Err(field_parser::duplicate_field(&field)),
         None => Ok(all),
     };
     match name {
-        Some(Value::String(name)) => request(&name, id, fields),
+        Some(Value::String(name)) => parse_command(&name, id, fields),
         Some(_) => unread(id, not_text("type")),
         None => {
             let problem = Problem::of_field(ProblemCode::MissingField, "type", "is missing: which command?");
@@ -89,17 +90,19 @@ fn read_json(line: &str) -> Result<Request, Unread> {
     }
 }
 
-fn request(
+fn parse_command(
     name: &str,
     id: Option<String>,
     fields: Result<Map<String, Value>, Problem>,
-) -> Result<Request, Unread> {
+) -> Result<SerialRequest, RejectedLine> {
     if name == "help" || name == "?" {
-        return Ok(Request { id, wish: Wish::Help });
+        return Ok(SerialRequest { id, action: SerialAction::Help });
     }
-    let name = SHORT.iter().find(|(short, _)| *short == name).map_or(name, |(_, long)| long);
-    let problem = match command(name) {
-        Some(row) if is_for_serial(row) => return Ok(Request { id, wish: Wish::Command { row, fields } }),
+    let name = ALIASES.iter().find(|(short, _)| *short == name).map_or(name, |(_, long)| long);
+    let problem = match find_command(name) {
+        Some(row) if is_for_serial(row) => {
+            return Ok(SerialRequest { id, action: SerialAction::Command { row, fields } });
+        }
         Some(row) => Problem::new(
             ProblemCode::Forbidden,
             format!(
@@ -109,7 +112,7 @@ fn request(
         ),
         None => Problem::new(ProblemCode::UnknownCommand, "There is no such command; `help` lists all"),
     };
-    Err(Unread { id, problem })
+    Err(RejectedLine { id, problem })
 }
 
 fn not_text(field: &str) -> Problem {
@@ -117,12 +120,12 @@ fn not_text(field: &str) -> Problem {
 }
 
 /// Whether the matrix ever lets a serial port send this.
-fn is_for_serial(row: &CommandRow) -> bool {
-    judge(Source::Serial, row.class, Standing::Inactive) == Verdict::Allow
+fn is_for_serial(row: &CommandDefinition) -> bool {
+    evaluate(CommandSource::Serial, row.class, OwnershipStatus::Inactive) == PermissionVerdict::Allow
 }
 
 /// Every command that a serial port can send.
-pub fn commands() -> impl Iterator<Item = &'static CommandRow> {
+pub fn commands() -> impl Iterator<Item = &'static CommandDefinition> {
     COMMANDS.iter().filter(|row| is_for_serial(row))
 }
 

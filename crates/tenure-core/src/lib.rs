@@ -15,10 +15,10 @@ pub mod authority;
 pub mod kernel;
 pub mod lease;
 pub mod ledger;
+pub mod proto;
+pub mod protobuf_writer;
 pub mod reducer;
 pub mod rules;
-pub mod stored;
-pub mod wire;
 
 /// The examples of the guide run as tests.
 #[cfg(doctest)]

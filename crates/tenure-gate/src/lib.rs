@@ -4,14 +4,14 @@
 //! It decides nothing about a lease. The server asks it what is on this machine; the command line speaks through it with
 //! agents and git.
 
-pub mod agent;
 pub mod blame;
-pub mod calls;
-pub mod coverage;
+pub mod coding_agent;
 pub mod git;
 pub mod hooks;
 pub mod install;
+pub mod interception_coverage;
+pub mod kernel_limits;
 pub mod paths;
 pub mod process;
-pub mod system;
+pub mod syscall_effects;
 pub mod watch;

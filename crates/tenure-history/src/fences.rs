@@ -3,8 +3,8 @@
 use std::collections::HashMap;
 
 use crate::history::History;
-use crate::law::{Law, Violation};
-use crate::operation::{Operation, Request};
+use crate::operation::{Operation, RequestIdentity};
+use crate::property::{Law, Violation};
 
 /// No fence was granted to two requests, and whoever asked after another was answered has a larger one.
 pub fn check(history: &History) -> Vec<Violation> {
@@ -14,50 +14,61 @@ pub fn check(history: &History) -> Vec<Violation> {
     let mut operations: Vec<&Operation> = history.operations.iter().collect();
     operations.sort_by_key(|operation| operation.invoked);
     for operation in operations {
-        for grant in operation.granted() {
+        for grant in operation.grants() {
             let Some(before) = first.insert(grant.fence, operation) else {
                 grants.push((operation, grant.fence));
                 continue;
             };
-            if operation.request().is_none() || operation.request() != before.request() {
+            if operation.request_identity().is_none()
+                || operation.request_identity() != before.request_identity()
+            {
                 let reason = format!("fence {} was granted to two requests", grant.fence);
-                violations.push(Violation::new(Law::FenceOnce, reason).with(before).with(operation));
+                violations.push(
+                    Violation::new(Law::UniqueFences, reason)
+                        .with_operation(before)
+                        .with_operation(operation),
+                );
             }
         }
     }
-    violations.extend(going_back(history, &grants));
+    violations.extend(decreasing_fences(history, &grants));
     violations
 }
 
 /// Grants that were asked for after one with a larger fence was answered.
-fn going_back(history: &History, grants: &[(&Operation, u64)]) -> Vec<Violation> {
+fn decreasing_fences(history: &History, grants: &[(&Operation, u64)]) -> Vec<Violation> {
     // What is sent again was asked for when it was sent first.
-    let mut asked: HashMap<Request<'_>, u64> = HashMap::new();
+    let mut first_sent: HashMap<RequestIdentity<'_>, u64> = HashMap::new();
     for operation in &history.operations {
-        if let Some(request) = operation.request() {
-            let first = asked.entry(request).or_insert(operation.invoked);
+        if let Some(request) = operation.request_identity() {
+            let first = first_sent.entry(request).or_insert(operation.invoked);
             *first = operation.invoked.min(*first);
         }
     }
-    let asked_at = |operation: &Operation| {
-        operation.request().and_then(|request| asked.get(&request).copied()).unwrap_or(operation.invoked)
+    let first_sent_at = |operation: &Operation| {
+        operation
+            .request_identity()
+            .and_then(|request| first_sent.get(&request).copied())
+            .unwrap_or(operation.invoked)
     };
     let mut grants = grants.to_vec();
-    grants.sort_by_key(|(operation, _)| asked_at(operation));
-    let mut answered = grants.clone();
-    answered.sort_by_key(|(operation, _)| operation.latest());
-    let mut answered = answered.into_iter().peekable();
+    grants.sort_by_key(|(operation, _)| first_sent_at(operation));
+    let mut by_answer_time = grants.clone();
+    by_answer_time.sort_by_key(|(operation, _)| operation.latest());
+    let mut answered = by_answer_time.into_iter().peekable();
     let mut highest: Option<(&Operation, u64)> = None;
     let mut violations = Vec::new();
     for (operation, fence) in grants {
-        while let Some(before) = answered.next_if(|(other, _)| other.latest() < asked_at(operation)) {
+        while let Some(before) = answered.next_if(|(other, _)| other.latest() < first_sent_at(operation)) {
             if highest.is_none_or(|(_, other)| other < before.1) {
                 highest = Some(before);
             }
         }
         if let Some((before, other)) = highest.filter(|(_, other)| *other > fence) {
             let reason = format!("{fence} was granted after {other}");
-            violations.push(Violation::new(Law::FenceGrows, reason).with(before).with(operation));
+            violations.push(
+                Violation::new(Law::MonotonicFences, reason).with_operation(before).with_operation(operation),
+            );
         }
     }
     violations

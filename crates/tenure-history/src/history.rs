@@ -16,13 +16,13 @@ pub struct History {
 
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Head {
+struct HistoryHeader {
     clock: Option<String>,
 }
 
 /// Why a history cannot be read.
 #[derive(Debug, Error)]
-pub enum ReadError {
+pub enum HistoryReadError {
     #[error("the history cannot be read")]
     Io(#[from] io::Error),
     /// A line is not what it should be.
@@ -38,12 +38,12 @@ pub enum ReadError {
 
 impl History {
     /// Reads what [`Self::write`] wrote.
-    pub fn read(input: impl BufRead) -> Result<Self, ReadError> {
+    pub fn read(input: impl BufRead) -> Result<Self, HistoryReadError> {
         let mut history = History::default();
         for (index, line) in input.lines().enumerate() {
-            let (line, wrong) = (line?, |source| ReadError::Line { line: index + 1, source });
+            let (line, wrong) = (line?, |source| HistoryReadError::Line { line: index + 1, source });
             if index == 0 {
-                history.clock = serde_json::from_str::<Head>(&line).map_err(wrong)?.clock;
+                history.clock = serde_json::from_str::<HistoryHeader>(&line).map_err(wrong)?.clock;
             } else if !line.trim().is_empty() {
                 history.operations.push(serde_json::from_str(&line).map_err(wrong)?);
             }
@@ -53,7 +53,7 @@ impl History {
 
     /// Writes a line for the clock and one for each operation.
     pub fn write(&self, mut output: impl Write) -> io::Result<()> {
-        writeln!(output, "{}", serde_json::to_string(&Head { clock: self.clock.clone() })?)?;
+        writeln!(output, "{}", serde_json::to_string(&HistoryHeader { clock: self.clock.clone() })?)?;
         for operation in &self.operations {
             writeln!(output, "{}", serde_json::to_string(operation)?)?;
         }

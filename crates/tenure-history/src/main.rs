@@ -6,8 +6,8 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::Parser;
-use tenure_history::linear::{ENOUGH, Verdict};
-use tenure_history::{History, fences, ledger, linear};
+use tenure_history::linearizability::{DEFAULT_MAX_STEPS, SearchVerdict};
+use tenure_history::{History, fences, ledger, linearizability};
 
 /// Checks what clients were told: whether any order of the operations explains it, and whether the ledger does.
 ///
@@ -21,7 +21,7 @@ struct Arguments {
     #[arg(long, value_name = "DIR")]
     data: Option<PathBuf>,
     /// How many steps of the search to try for each resource
-    #[arg(long, value_name = "STEPS", default_value_t = ENOUGH)]
+    #[arg(long, value_name = "STEPS", default_value_t = DEFAULT_MAX_STEPS)]
     enough: usize,
 }
 
@@ -39,15 +39,15 @@ fn run(arguments: &Arguments) -> Result<u8, Box<dyn std::error::Error>> {
     let history = History::read(BufReader::new(File::open(&arguments.file)?))?;
     let mut violations = fences::check(&history);
     let mut undecided = 0;
-    for finding in linear::check(&history, arguments.enough) {
+    for finding in linearizability::check(&history, arguments.enough) {
         let (operations, steps) = (finding.effort.operations, finding.effort.steps);
         let word = match finding.verdict {
-            Verdict::Holds => "there is an order",
-            Verdict::Broken(violation) => {
+            SearchVerdict::Holds => "there is an order",
+            SearchVerdict::Violated(violation) => {
                 violations.push(*violation);
                 "there is no order"
             }
-            Verdict::Undecided => {
+            SearchVerdict::Undecided => {
                 undecided += 1;
                 "given up; try more with --enough"
             }

@@ -7,15 +7,15 @@ use serde::{Deserialize, Serialize};
 /// Whether a lease shares its resource. The table of the whole program has more; histories are about these two.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Mode {
+pub enum LeaseMode {
     Exclusive,
     Shared,
 }
 
-impl Mode {
+impl LeaseMode {
     /// Whether two leases on one resource may live at once.
-    pub fn goes_with(self, other: Mode) -> bool {
-        self == Mode::Shared && other == Mode::Shared
+    pub fn is_compatible(self, other: LeaseMode) -> bool {
+        self == LeaseMode::Shared && other == LeaseMode::Shared
     }
 }
 
@@ -33,7 +33,7 @@ pub struct Operation {
     pub action: Action,
     /// What was answered. Nothing: nobody knows whether it happened.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub answer: Option<Answer>,
+    pub answer: Option<OperationResponse>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -42,7 +42,7 @@ pub enum Action {
     /// All of these, or none.
     Acquire {
         /// What is wanted: several is a batch.
-        wants: Vec<Want>,
+        wants: Vec<LeaseRequest>,
         holder: String,
         #[serde(default)]
         wait_ms: u64,
@@ -65,14 +65,14 @@ pub enum Action {
         fence: u64,
         resource: String,
         to: String,
-        mode: Mode,
+        mode: LeaseMode,
     },
     /// To hold it in another mode: a new lease in place of this one.
     Change {
         fence: u64,
         resource: String,
         holder: String,
-        mode: Mode,
+        mode: LeaseMode,
     },
     /// To take it away from its holder.
     Revoke {
@@ -93,15 +93,15 @@ pub enum Action {
 /// One resource that is asked for.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Want {
+pub struct LeaseRequest {
     pub resource: String,
-    pub mode: Mode,
+    pub mode: LeaseMode,
     pub ttl_ms: u64,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", tag = "said", rename_all_fields = "camelCase")]
-pub enum Answer {
+pub enum OperationResponse {
     /// These are yours, in the order asked for. Also the answer to a transfer and to another mode.
     Granted {
         leases: Vec<Grant>,
@@ -123,7 +123,7 @@ pub enum Answer {
     },
     /// What was seen: one lease, or all that live on a resource.
     Seen {
-        leases: Vec<Seen>,
+        leases: Vec<ObservedLease>,
     },
     /// Refused for another reason. Nothing happened.
     Refused {
@@ -146,18 +146,18 @@ pub struct Grant {
 /// A lease that a reader was shown.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Seen {
+pub struct ObservedLease {
     pub fence: u64,
     pub holder: String,
-    pub mode: Mode,
-    pub state: Life,
+    pub mode: LeaseMode,
+    pub state: ObservedState,
     /// How long it still lives, rounded down.
     pub remaining_ms: u64,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Life {
+pub enum ObservedState {
     Active,
     Expired,
     /// It was given back or taken away.
@@ -166,13 +166,13 @@ pub enum Life {
 
 /// What tells one request from another, however often it is sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Request<'a> {
+pub enum RequestIdentity<'a> {
     /// By the key that its client chose.
     Keyed { client: &'a str, key: &'a str },
     /// By what it asks: a lease is handed on to somebody once.
     Transfer { fence: u64, to: &'a str },
     /// By what it asks: a lease gets another mode once.
-    Change { fence: u64, mode: Mode },
+    Change { fence: u64, mode: LeaseMode },
 }
 
 impl Operation {
@@ -184,7 +184,7 @@ impl Operation {
     /// The resources that it is about.
     pub fn resources(&self) -> Vec<&str> {
         match &self.action {
-            Action::Acquire { wants, .. } => wants.iter().map(|want| want.resource.as_str()).collect(),
+            Action::Acquire { wants, .. } => wants.iter().map(|request| request.resource.as_str()).collect(),
             Action::Renew { resource, .. }
             | Action::Release { resource, .. }
             | Action::Transfer { resource, .. }
@@ -196,21 +196,23 @@ impl Operation {
     }
 
     /// Which request this is, where the same request may be sent again and finds what came of it.
-    pub fn request(&self) -> Option<Request<'_>> {
+    pub fn request_identity(&self) -> Option<RequestIdentity<'_>> {
         match &self.action {
             Action::Acquire { key, .. } => {
-                key.as_deref().map(|key| Request::Keyed { client: &self.client, key })
+                key.as_deref().map(|key| RequestIdentity::Keyed { client: &self.client, key })
             }
-            Action::Transfer { fence, to, .. } => Some(Request::Transfer { fence: *fence, to }),
-            Action::Change { fence, mode, .. } => Some(Request::Change { fence: *fence, mode: *mode }),
+            Action::Transfer { fence, to, .. } => Some(RequestIdentity::Transfer { fence: *fence, to }),
+            Action::Change { fence, mode, .. } => {
+                Some(RequestIdentity::Change { fence: *fence, mode: *mode })
+            }
             _ => None,
         }
     }
 
     /// The leases that it was granted.
-    pub fn granted(&self) -> &[Grant] {
+    pub fn grants(&self) -> &[Grant] {
         match &self.answer {
-            Some(Answer::Granted { leases }) => leases,
+            Some(OperationResponse::Granted { leases }) => leases,
             _ => &[],
         }
     }
@@ -235,9 +237,10 @@ impl fmt::Display for Action {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Action::Acquire { wants, holder, wait_ms, key } => {
-                let each = |want: &Want| format!("{} {} for {} ms", want.resource, want.mode, want.ttl_ms);
-                let wants: Vec<_> = wants.iter().map(each).collect();
-                write!(formatter, "acquire {} as {holder}", wants.join(" and "))?;
+                let each =
+                    |want: &LeaseRequest| format!("{} {} for {} ms", want.resource, want.mode, want.ttl_ms);
+                let requests: Vec<_> = wants.iter().map(each).collect();
+                write!(formatter, "acquire {} as {holder}", requests.join(" and "))?;
                 if *wait_ms > 0 {
                     write!(formatter, ", waiting {wait_ms} ms")?;
                 }
@@ -258,38 +261,38 @@ impl fmt::Display for Action {
     }
 }
 
-impl fmt::Display for Answer {
+impl fmt::Display for OperationResponse {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Answer::Granted { leases } => {
+            OperationResponse::Granted { leases } => {
                 let each = |grant: &Grant| format!("{} for {} ms", grant.fence, grant.valid_for_ms);
                 write!(formatter, "granted {}", leases.iter().map(each).collect::<Vec<_>>().join(", "))
             }
-            Answer::Renewed { valid_for_ms } => write!(formatter, "renewed for {valid_for_ms} ms"),
-            Answer::Released => formatter.write_str("released"),
-            Answer::Over => formatter.write_str("over"),
-            Answer::Unknown => formatter.write_str("no such lease"),
-            Answer::Held { resource, by } => {
+            OperationResponse::Renewed { valid_for_ms } => write!(formatter, "renewed for {valid_for_ms} ms"),
+            OperationResponse::Released => formatter.write_str("released"),
+            OperationResponse::Over => formatter.write_str("over"),
+            OperationResponse::Unknown => formatter.write_str("no such lease"),
+            OperationResponse::Held { resource, by } => {
                 write!(formatter, "{resource} is held by {}", by.as_deref().unwrap_or("somebody"))
             }
-            Answer::Seen { leases } if leases.is_empty() => formatter.write_str("nothing lives"),
-            Answer::Seen { leases } => {
-                let each = |seen: &Seen| {
+            OperationResponse::Seen { leases } if leases.is_empty() => formatter.write_str("nothing lives"),
+            OperationResponse::Seen { leases } => {
+                let each = |seen: &ObservedLease| {
                     let state = format!("{:?}", seen.state).to_lowercase();
                     format!("{} of {} {state} for {} ms", seen.fence, seen.holder, seen.remaining_ms)
                 };
                 write!(formatter, "{}", leases.iter().map(each).collect::<Vec<_>>().join(", "))
             }
-            Answer::Refused { code } => formatter.write_str(code),
+            OperationResponse::Refused { code } => formatter.write_str(code),
         }
     }
 }
 
-impl fmt::Display for Mode {
+impl fmt::Display for LeaseMode {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.pad(match self {
-            Mode::Exclusive => "exclusive",
-            Mode::Shared => "shared",
+            LeaseMode::Exclusive => "exclusive",
+            LeaseMode::Shared => "shared",
         })
     }
 }

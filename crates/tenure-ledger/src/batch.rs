@@ -4,11 +4,11 @@ use std::fmt;
 
 use prost::Message;
 use tenure_core::ledger::EventRecord;
-use tenure_core::stored;
-use tenure_core::wire::Fields;
+use tenure_core::proto;
+use tenure_core::protobuf_writer::ProtobufWriter;
 
+use crate::encoded_records::{EncodedRecords, PREFIX_CAPACITY, decode_record};
 use crate::ledger::{Head, Seq};
-use crate::records::{FREE, Records, record};
 
 /// A BLAKE3 hash over a batch and, through the one before, over the whole ledger up to it.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Default)]
@@ -22,13 +22,13 @@ pub struct Batch {
     /// The events.
     pub records: Vec<EventRecord>,
     /// The registrar's signature over what is in it.
-    pub seal: Vec<u8>,
+    pub signature: Vec<u8>,
     /// The hash of this batch.
     pub hash: Hash,
 }
 
 /// The hash of a batch whose bytes are `content`, after one with the hash `previous`.
-pub fn chain(previous: Hash, content: &[u8]) -> Hash {
+pub fn chain_hash(previous: Hash, content: &[u8]) -> Hash {
     let mut hasher = blake3::Hasher::new();
     hasher.update(&previous.0);
     hasher.update(content);
@@ -48,10 +48,10 @@ impl Batch {
 
     /// The batch whose stored bytes are `content`. `None`: they are not a batch that begins at `first`.
     pub(crate) fn decode(first: Seq, content: &[u8], hash: Hash) -> Option<Batch> {
-        let stored = stored::Batch::decode(content).ok()?;
-        let records: Vec<_> = stored.records.into_iter().map(record).collect();
-        let fits = stored.first_seq == first.0 && !records.is_empty();
-        fits.then_some(Batch { first, records, seal: stored.seal, hash })
+        let stored = proto::Batch::decode(content).ok()?;
+        let records: Vec<_> = stored.records.into_iter().map(decode_record).collect();
+        let is_valid = stored.first_seq == first.0 && !records.is_empty();
+        is_valid.then_some(Batch { first, records, signature: stored.seal, hash })
     }
 }
 
@@ -68,25 +68,26 @@ pub struct BatchBytes {
 impl BatchBytes {
     /// The events from `first` on, without a seal.
     pub fn new(first: Seq, records: &[EventRecord]) -> BatchBytes {
-        let mut all = Records::with_room(records.iter().map(|record| record.payload.len() + 64).sum());
+        let mut all =
+            EncodedRecords::with_capacity(records.iter().map(|record| record.payload.len() + 64).sum());
         records.iter().for_each(|record| all.push_record(record));
-        BatchBytes::of(first, all)
+        BatchBytes::from_records(first, all)
     }
 
     /// The same of events that are written already.
-    pub fn of(first: Seq, records: Records) -> BatchBytes {
+    pub fn from_records(first: Seq, records: EncodedRecords) -> BatchBytes {
         let (mut bytes, count) = records.into_parts();
-        let mut number = Vec::with_capacity(FREE);
-        Fields::behind(&mut number).number(1, first.0);
-        let start = FREE - number.len();
-        bytes[start..FREE].copy_from_slice(&number);
+        let mut number = Vec::with_capacity(PREFIX_CAPACITY);
+        ProtobufWriter::append_to(&mut number).number(1, first.0);
+        let start = PREFIX_CAPACITY - number.len();
+        bytes[start..PREFIX_CAPACITY].copy_from_slice(&number);
         BatchBytes { first, count, bytes, start }
     }
 
     /// The same with a seal behind the events.
     #[must_use]
-    pub fn sealed(mut self, seal: &[u8]) -> BatchBytes {
-        Fields::behind(&mut self.bytes).bytes(3, seal);
+    pub fn with_signature(mut self, seal: &[u8]) -> BatchBytes {
+        ProtobufWriter::append_to(&mut self.bytes).bytes(3, seal);
         self
     }
 
@@ -146,17 +147,17 @@ mod tests {
         fn batch_bytes_equal_the_protobuf_encoding(
             first in any::<u64>(), records in proptest::collection::vec(record(), 0..5), seal in proptest::collection::vec(any::<u8>(), 0..150),
         ) {
-            let stored_record = |record: &EventRecord| stored::Record {
+            let stored_record = |record: &EventRecord| proto::Record {
                 event_type: record.event_type.clone(),
                 session_id: record.session_id.clone(),
                 actor_id: record.actor_id.clone(),
                 payload: record.payload.clone(),
             };
-            let expected = stored::Batch { first_seq: first, records: records.iter().map(stored_record).collect(), seal: seal.clone() };
-            let bytes = BatchBytes::new(Seq(first), &records).sealed(&seal);
+            let expected = proto::Batch { first_seq: first, records: records.iter().map(stored_record).collect(), seal: seal.clone() };
+            let bytes = BatchBytes::new(Seq(first), &records).with_signature(&seal);
             prop_assert_eq!(bytes.as_slice(), expected.encode_to_vec());
             prop_assert!(bytes.as_slice().starts_with(BatchBytes::new(Seq(first), &records).as_slice()));
-            let mut written = Records::with_room(0);
+            let mut written = EncodedRecords::with_capacity(0);
             records.iter().for_each(|record| written.push_record(record));
             prop_assert_eq!(written.decode(), records);
         }

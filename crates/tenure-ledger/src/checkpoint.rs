@@ -10,20 +10,20 @@
 
 use prost::Message;
 use tenure_core::ledger::EventRecord;
-use tenure_core::stored;
+use tenure_core::proto;
 
 use crate::batch::Hash;
 use crate::ledger::{Head, LedgerId, Seq};
-use crate::signing::{CheckpointSeal, KeyEntry, Keyring, NodeKey};
+use crate::signing::{CheckpointSignature, KeyEntry, Keyring, LedgerSigningKey};
 
-const NAME: &[u8; 20] = b"tenure-checkpoint-1\n";
+const MAGIC: &[u8; 20] = b"tenure-checkpoint-1\n";
 const FIELDS: usize = 16 + 8 + 8 + 32 + 4 + 8;
-const HEAD: usize = NAME.len() + FIELDS + 4;
-const TAIL: usize = 32 + 8 + 64;
+const HEADER_LENGTH: usize = MAGIC.len() + FIELDS + 4;
+const TRAILER_LENGTH: usize = 32 + 8 + 64;
 
 /// What a checkpoint says of itself in its first bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct CheckpointHead {
+pub struct CheckpointHeader {
     /// Of which ledger.
     pub ledger: LedgerId,
     /// In which epoch it was made.
@@ -38,7 +38,7 @@ pub struct CheckpointHead {
 #[derive(Clone)]
 pub struct Checkpoint {
     /// What it says of itself.
-    pub head: CheckpointHead,
+    pub header: CheckpointHeader,
     bytes: Vec<u8>,
 }
 
@@ -57,15 +57,15 @@ pub struct CheckpointParts<'a> {
     pub state: &'a [u8],
 }
 
-impl CheckpointHead {
+impl CheckpointHeader {
     /// How many bytes it has.
-    pub const BYTES: usize = HEAD;
+    pub const BYTES: usize = HEADER_LENGTH;
 
     /// Reads the first bytes of a checkpoint; the reason if they say nothing that can be believed.
-    pub fn parse(bytes: &[u8]) -> Result<CheckpointHead, &'static str> {
+    pub fn parse(bytes: &[u8]) -> Result<CheckpointHeader, &'static str> {
         let cut = "the checkpoint is cut short";
         let (name, rest) = bytes.split_first_chunk::<20>().ok_or(cut)?;
-        if name != NAME {
+        if name != MAGIC {
             return Err("the file is no checkpoint of this version");
         }
         let (ledger, rest) = rest.split_first_chunk::<16>().ok_or(cut)?;
@@ -75,11 +75,11 @@ impl CheckpointHead {
         let (keys, rest) = rest.split_first_chunk::<4>().ok_or(cut)?;
         let (state, rest) = rest.split_first_chunk::<8>().ok_or(cut)?;
         let (sum, _) = rest.split_first_chunk::<4>().ok_or(cut)?;
-        if crc32c::crc32c(&bytes[..HEAD - 4]).to_be_bytes() != *sum {
+        if crc32c::crc32c(&bytes[..HEADER_LENGTH - 4]).to_be_bytes() != *sum {
             return Err("the head of the checkpoint has a wrong sum");
         }
         let length = |bytes: u64| usize::try_from(bytes).map_err(|_| "the checkpoint is too large");
-        Ok(CheckpointHead {
+        Ok(CheckpointHeader {
             ledger: LedgerId(*ledger),
             epoch: u64::from_be_bytes(*epoch),
             head: Head { seq: Seq(u64::from_be_bytes(*seq)), hash: Hash(*hash) },
@@ -91,11 +91,11 @@ impl CheckpointHead {
 
 impl Checkpoint {
     /// The bytes of a checkpoint, signed with `key`.
-    pub fn write(parts: CheckpointParts<'_>, key: &NodeKey) -> Vec<u8> {
+    pub fn write(parts: CheckpointParts<'_>, key: &LedgerSigningKey) -> Vec<u8> {
         let CheckpointParts { ledger, epoch, head, keys, state } = parts;
         let keys = encode_keys(keys);
-        let mut bytes = Vec::with_capacity(HEAD + keys.len() + state.len() + TAIL);
-        bytes.extend(NAME);
+        let mut bytes = Vec::with_capacity(HEADER_LENGTH + keys.len() + state.len() + TRAILER_LENGTH);
+        bytes.extend(MAGIC);
         bytes.extend(ledger.0);
         bytes.extend(epoch.to_be_bytes());
         bytes.extend(head.seq.0.to_be_bytes());
@@ -107,67 +107,68 @@ impl Checkpoint {
         bytes.extend_from_slice(state);
         let digest = *blake3::hash(&bytes).as_bytes();
         bytes.extend(digest);
-        bytes.extend(CheckpointSeal::sign(key, ledger, &digest).to_bytes());
+        bytes.extend(CheckpointSignature::sign(key, ledger, &digest).to_bytes());
         bytes
     }
 
     /// Reads a checkpoint and checks every bit of it but the signature, for which see [`Self::verify`].
     pub fn read(bytes: Vec<u8>) -> Result<Checkpoint, &'static str> {
-        let head = CheckpointHead::parse(&bytes)?;
-        let length =
-            HEAD.checked_add(head.keys).and_then(|sum| sum.checked_add(head.state)?.checked_add(TAIL));
+        let head = CheckpointHeader::parse(&bytes)?;
+        let length = HEADER_LENGTH
+            .checked_add(head.keys)
+            .and_then(|sum| sum.checked_add(head.state)?.checked_add(TRAILER_LENGTH));
         if length != Some(bytes.len()) {
             return Err("the checkpoint does not have its length");
         }
-        let (content, tail) = bytes.split_at(bytes.len() - TAIL);
+        let (content, tail) = bytes.split_at(bytes.len() - TRAILER_LENGTH);
         if blake3::hash(content).as_bytes() != &tail[..32] {
             return Err("the checkpoint has a wrong hash");
         }
-        Ok(Checkpoint { head, bytes })
+        Ok(Checkpoint { header: head, bytes })
     }
 
     /// The kernel's state, as bytes.
     pub fn state(&self) -> &[u8] {
-        &self.bytes[HEAD + self.head.keys..HEAD + self.head.keys + self.head.state]
+        &self.bytes[HEADER_LENGTH + self.header.keys..HEADER_LENGTH + self.header.keys + self.header.state]
     }
 
     /// Every entry about keys up to it, with its number.
     pub fn keys(&self) -> Result<Vec<(u64, EventRecord)>, &'static str> {
-        decode_keys(&self.bytes[HEAD..HEAD + self.head.keys])
+        decode_keys(&self.bytes[HEADER_LENGTH..HEADER_LENGTH + self.header.keys])
     }
 
     /// The keys of the ledger at this point, after seeing that one of them signed this checkpoint.
     pub fn verify(&self) -> Result<Keyring, &'static str> {
-        let mut keyring = Keyring::new(self.head.ledger);
+        let mut keyring = Keyring::new(self.header.ledger);
         for (seq, record) in self.keys()? {
             let entry =
                 KeyEntry::from_record(&record).ok().flatten().ok_or("an entry about a key cannot be read")?;
             keyring.apply(seq, &entry).map_err(|_| "an entry about a key does not follow")?;
         }
-        let tail = &self.bytes[self.bytes.len() - TAIL..];
-        let seal = CheckpointSeal::from_bytes(&tail[32..]).ok_or("the seal is cut short")?;
-        let is_genuine = seal.is_genuine(&keyring, self.head.head.seq.0, &tail[..32]);
+        let tail = &self.bytes[self.bytes.len() - TRAILER_LENGTH..];
+        let signature = CheckpointSignature::from_bytes(&tail[32..]).ok_or("the seal is cut short")?;
+        let is_genuine = signature.is_valid(&keyring, self.header.head.seq.0, &tail[..32]);
         if is_genuine { Ok(keyring) } else { Err("no key of the ledger signed the checkpoint") }
     }
 }
 
 fn encode_keys(keys: &[(u64, EventRecord)]) -> Vec<u8> {
-    let key_at = |(seq, record): &(u64, EventRecord)| stored::KeyAt {
+    let key_at = |(seq, record): &(u64, EventRecord)| proto::KeyAt {
         seq: *seq,
-        record: Some(stored::Record {
+        record: Some(proto::Record {
             event_type: record.event_type.clone(),
             session_id: record.session_id.clone(),
             actor_id: record.actor_id.clone(),
             payload: record.payload.clone(),
         }),
     };
-    stored::CheckpointKeys { keys: keys.iter().map(key_at).collect() }.encode_to_vec()
+    proto::CheckpointKeys { keys: keys.iter().map(key_at).collect() }.encode_to_vec()
 }
 
 fn decode_keys(bytes: &[u8]) -> Result<Vec<(u64, EventRecord)>, &'static str> {
     let problem = "the entries about keys cannot be read";
-    let stored = stored::CheckpointKeys::decode(bytes).map_err(|_| problem)?;
-    let key_at = |key: stored::KeyAt| {
+    let stored = proto::CheckpointKeys::decode(bytes).map_err(|_| problem)?;
+    let key_at = |key: proto::KeyAt| {
         let record = key.record?;
         let record = EventRecord::new(record.event_type, record.session_id, record.actor_id, record.payload);
         Some((key.seq, record))
@@ -177,6 +178,6 @@ fn decode_keys(bytes: &[u8]) -> Result<Vec<(u64, EventRecord)>, &'static str> {
 
 impl std::fmt::Debug for Checkpoint {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(formatter, "Checkpoint({:?}, {} bytes)", self.head.head, self.bytes.len())
+        write!(formatter, "Checkpoint({:?}, {} bytes)", self.header.head, self.bytes.len())
     }
 }

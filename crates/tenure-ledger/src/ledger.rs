@@ -33,13 +33,13 @@ impl Head {
 
 /// What a ledger still has room for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Room {
+pub enum SpaceLevel {
     /// Not even for that: nothing is written until somebody makes room.
-    Nothing,
+    Exhausted,
     /// Leases may end.
-    Ends,
+    EndsOnly,
     /// Leases that live may also be renewed.
-    Renewals,
+    EndsAndRenewals,
     /// For everything.
     Plenty,
 }
@@ -56,14 +56,19 @@ pub trait Ledger {
     fn append_batch(&mut self, batch: &BatchBytes) -> Result<Head, AppendError>;
 
     /// Appends `records` as one batch, durably, if the ledger still ends at `expected`.
-    fn append(&mut self, expected: Seq, records: &[EventRecord], seal: &[u8]) -> Result<Head, AppendError> {
+    fn append(
+        &mut self,
+        expected: Seq,
+        records: &[EventRecord],
+        signature: &[u8],
+    ) -> Result<Head, AppendError> {
         let first = Seq(expected.0.saturating_add(1));
-        self.append_batch(&BatchBytes::new(first, records).sealed(seal))
+        self.append_batch(&BatchBytes::new(first, records).with_signature(signature))
     }
 
     /// What there is room for before the next append.
-    fn room(&self) -> Room {
-        Room::Plenty
+    fn space_level(&self) -> SpaceLevel {
+        SpaceLevel::Plenty
     }
 
     /// The newest checkpoint: what all events up to it add up to.
@@ -94,12 +99,12 @@ pub enum AppendError {
     #[error("no space is left for the ledger; nothing was written")]
     NoSpace,
     /// The batch is larger than a segment. Nothing was written; the request can never succeed.
-    #[error("a batch of {bytes} bytes is over the limit of {most}")]
+    #[error("a batch of {bytes} bytes is over the limit of {max_bytes}")]
     TooLarge {
         /// How large it is.
         bytes: usize,
         /// The limit.
-        most: usize,
+        max_bytes: usize,
     },
     /// Perhaps it was written. Nothing more may be written by this process: what the disk holds is unknown.
     #[error("the write of event {} has an unknown outcome", at.0)]
@@ -120,10 +125,10 @@ pub enum ReadError {
     #[error("the ledger cannot be read")]
     Io(#[from] io::Error),
     /// What was asked for is no longer, or not yet, there.
-    #[error("the ledger holds the events after {}, not those after {}", first.0, asked.0)]
+    #[error("the ledger holds the events after {}, not those after {}", first.0, requested.0)]
     OutOfRange {
         /// After which event was asked.
-        asked: Seq,
+        requested: Seq,
         /// After which event it begins.
         first: Seq,
     },

@@ -11,15 +11,15 @@
 mod batch;
 mod checkpoint;
 pub mod embedded;
+mod encoded_records;
 mod ledger;
 mod memory;
-mod records;
 pub mod signing;
 pub mod testing;
 
-pub use batch::{Batch, BatchBytes, Hash, chain};
-pub use checkpoint::{Checkpoint, CheckpointHead, CheckpointParts};
+pub use batch::{Batch, BatchBytes, Hash, chain_hash};
+pub use checkpoint::{Checkpoint, CheckpointHeader, CheckpointParts};
 pub use embedded::EmbeddedLedger;
-pub use ledger::{AppendError, Head, Ledger, LedgerId, ReadError, Room, Seq};
+pub use encoded_records::EncodedRecords;
+pub use ledger::{AppendError, Head, Ledger, LedgerId, ReadError, Seq, SpaceLevel};
 pub use memory::MemoryLedger;
-pub use records::Records;

@@ -1,6 +1,6 @@
 //! A ledger in memory, for tests and the simulator.
 
-use crate::batch::{Batch, BatchBytes, chain};
+use crate::batch::{Batch, BatchBytes, chain_hash};
 use crate::ledger::{AppendError, Head, Ledger, ReadError, Seq};
 
 /// For tests, simulations, and whoever needs leases but no memory.
@@ -20,7 +20,7 @@ impl Ledger for MemoryLedger {
         if batch.is_empty() {
             return Ok(self.head);
         }
-        let hash = chain(self.head.hash, batch.as_slice());
+        let hash = chain_hash(self.head.hash, batch.as_slice());
         let decoded = Batch::decode(batch.first(), batch.as_slice(), hash);
         self.batches.push(decoded.expect("what was just encoded can be decoded"));
         self.head = Head { seq: batch.last(), hash };

@@ -11,13 +11,13 @@
 //!             publish, answer, tell who waited         <- only after the write
 //! ```
 
-mod batch;
+mod pending_batch;
 mod registrar;
+pub mod runtime;
 mod settings;
-pub mod shell;
-mod stamper;
+mod tick_clock;
 
-pub use batch::leaf_reference;
-pub use registrar::{AppendFailure, Caller, Effect, Input, Registrar, Reply, StartFailure, Write};
+pub use pending_batch::leaf_reference;
+pub use registrar::{AppendFailure, BatchWrite, Effect, Input, Registrar, Reply, RequestId, StartFailure};
 pub use settings::Settings;
-pub use stamper::Stamper;
+pub use tick_clock::TickClock;

@@ -12,19 +12,19 @@
 //! **This is no wall against an attacker.** A thread can change the path in its memory after it was looked at. It is for
 //! programs that would be careful if they knew whom they disturb.
 
-mod calls;
 mod filter;
 mod listener;
 mod memory;
+mod syscalls;
 #[expect(
     unsafe_code,
     reason = "the one module that calls the system by itself; each block says why it is sound"
 )]
 mod system;
 
-pub use calls::Call;
 pub use listener::{Listener, Notification, Readiness};
-pub use memory::Memory;
+pub use memory::ProcessMemory;
+pub use syscalls::Syscall;
 
 use std::io;
 use std::os::fd::OwnedFd;
@@ -36,5 +36,5 @@ use std::os::fd::OwnedFd;
 /// processes.
 pub fn install() -> io::Result<OwnedFd> {
     rustix::thread::set_no_new_privs(true)?;
-    system::install(&filter::program())
+    system::install(&filter::build_program())
 }

@@ -7,7 +7,7 @@ use libc::c_int;
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
 
-use crate::calls::{Call, call_of};
+use crate::syscalls::{Syscall, syscall_by_number};
 use crate::system;
 
 /// One end of what [`crate::install`] makes. Whoever has it answers.
@@ -20,26 +20,26 @@ pub struct Notification {
     /// The thread that made it, as this process sees it. 0 if it is in a namespace that cannot be seen.
     pub thread: u32,
     /// What it calls. `None` for a number that the filter does not tell.
-    pub call: Option<Call>,
+    pub call: Option<Syscall>,
     pub arguments: [u64; 6],
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Readiness {
-    pub waits: bool,
+    pub has_notification: bool,
     /// Nobody is left who could make one.
-    pub is_over: bool,
+    pub is_closed: bool,
 }
 
 impl Listener {
     pub fn new(descriptor: OwnedFd) -> Self {
-        system::wake_here(descriptor.as_fd());
+        system::enable_sync_wake_up(descriptor.as_fd());
         Self(descriptor)
     }
 
     /// The next call. Blocks until there is one; `None` if it was given up before it could be told.
     pub fn next(&self) -> io::Result<Option<Notification>> {
-        let heard = match system::receive(self.0.as_fd()) {
+        let notification = match system::receive(self.0.as_fd()) {
             Ok(heard) => heard,
             Err(error) if matches!(error.raw_os_error(), Some(libc::ENOENT | libc::EINTR)) => {
                 return Ok(None);
@@ -47,10 +47,10 @@ impl Listener {
             Err(error) => return Err(error),
         };
         Ok(Some(Notification {
-            id: heard.id,
-            thread: heard.pid,
-            call: call_of(heard.data.nr),
-            arguments: heard.data.args,
+            id: notification.id,
+            thread: notification.pid,
+            call: syscall_by_number(notification.data.nr),
+            arguments: notification.data.args,
         }))
     }
 
@@ -64,8 +64,8 @@ impl Listener {
     }
 
     /// Whether a call still waits. If so, what was read of its process before was its own.
-    pub fn still_waits(&self, id: u64) -> bool {
-        system::still_waits(self.0.as_fd(), id)
+    pub fn is_pending(&self, id: u64) -> bool {
+        system::is_pending(self.0.as_fd(), id)
     }
 
     fn answer(&self, id: u64, error: c_int, flags: u32) {
@@ -76,19 +76,19 @@ impl Listener {
 
     /// What there is to do now, without waiting for it.
     pub fn readiness(&self) -> io::Result<Readiness> {
-        let mut asked = [PollFd::new(&self.0, PollFlags::IN)];
+        let mut descriptors = [PollFd::new(&self.0, PollFlags::IN)];
         let now = rustix::event::Timespec { tv_sec: 0, tv_nsec: 0 };
-        poll(&mut asked, Some(&now))?;
-        Ok(Readiness::of(asked[0].revents()))
+        poll(&mut descriptors, Some(&now))?;
+        Ok(Readiness::from_poll_flags(descriptors[0].revents()))
     }
 }
 
 impl Readiness {
     /// What a poll says of the listener.
-    pub fn of(said: PollFlags) -> Self {
+    pub fn from_poll_flags(flags: PollFlags) -> Self {
         Self {
-            waits: said.contains(PollFlags::IN),
-            is_over: said.intersects(PollFlags::HUP | PollFlags::ERR | PollFlags::NVAL),
+            has_notification: flags.contains(PollFlags::IN),
+            is_closed: flags.intersects(PollFlags::HUP | PollFlags::ERR | PollFlags::NVAL),
         }
     }
 }

@@ -7,19 +7,19 @@ use libc::{c_int, c_ulong, seccomp_notif, seccomp_notif_resp, sock_filter, sock_
 
 /// A listener, and calls that wait are interrupted only by what ends the process: else a program with timers would begin the
 /// same call again and again.
-const FLAGS: c_ulong = PLAIN | libc::SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV;
+const KILLABLE_LISTENER_FLAGS: c_ulong = LISTENER_FLAGS | libc::SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV;
 
 /// A listener; and the processor need not be slowed down as it is, on older systems, for programs that may not be trusted.
-const PLAIN: c_ulong = libc::SECCOMP_FILTER_FLAG_NEW_LISTENER | libc::SECCOMP_FILTER_FLAG_SPEC_ALLOW;
+const LISTENER_FLAGS: c_ulong = libc::SECCOMP_FILTER_FLAG_NEW_LISTENER | libc::SECCOMP_FILTER_FLAG_SPEC_ALLOW;
 
 /// Wake whoever waits on the processor that answered it: both have the same things at hand.
-const WAKE_HERE: u64 = 1;
+const SYNC_WAKE_UP: u64 = 1;
 
 /// Makes this program the filter of this thread, and of all that it starts.
 pub(crate) fn install(program: &[sock_filter]) -> io::Result<OwnedFd> {
-    match try_install(program, FLAGS) {
+    match try_install(program, KILLABLE_LISTENER_FLAGS) {
         // Older than Linux 5.19.
-        Err(error) if error.raw_os_error() == Some(libc::EINVAL) => try_install(program, PLAIN),
+        Err(error) if error.raw_os_error() == Some(libc::EINVAL) => try_install(program, LISTENER_FLAGS),
         other => other,
     }
 }
@@ -56,7 +56,7 @@ pub(crate) fn send(listener: BorrowedFd<'_>, mut answer: seccomp_notif_resp) -> 
 }
 
 /// Whether the call with this number still waits, so that what was read of its process was its own.
-pub(crate) fn still_waits(listener: BorrowedFd<'_>, id: u64) -> bool {
+pub(crate) fn is_pending(listener: BorrowedFd<'_>, id: u64) -> bool {
     let request = libc::SECCOMP_IOCTL_NOTIF_ID_VALID;
     // SAFETY: the system reads one number of this size through the pointer, and writes nothing.
     let answer = unsafe { libc::ioctl(listener.as_raw_fd(), request, &raw const id) };
@@ -64,10 +64,10 @@ pub(crate) fn still_waits(listener: BorrowedFd<'_>, id: u64) -> bool {
 }
 
 /// Asks for quick wake-ups. Before Linux 6.6 there are none, and everything works without.
-pub(crate) fn wake_here(listener: BorrowedFd<'_>) {
+pub(crate) fn enable_sync_wake_up(listener: BorrowedFd<'_>) {
     let request = libc::SECCOMP_IOCTL_NOTIF_SET_FLAGS;
     // SAFETY: this request takes its number as it is, and no pointer.
-    let answer = unsafe { libc::ioctl(listener.as_raw_fd(), request, WAKE_HERE) };
+    let answer = unsafe { libc::ioctl(listener.as_raw_fd(), request, SYNC_WAKE_UP) };
     let _ = checked(answer.into());
 }
 

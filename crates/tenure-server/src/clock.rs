@@ -15,7 +15,7 @@ pub(crate) fn wall_ms() -> u64 {
 }
 
 /// Unix milliseconds as RFC 3339 in UTC.
-pub(crate) fn time_for_people(unix_ms: u64) -> String {
+pub(crate) fn format_unix_ms(unix_ms: u64) -> String {
     let time = i64::try_from(unix_ms).ok().and_then(|time| Timestamp::from_millisecond(time).ok());
     format!("{:.3}", time.unwrap_or(Timestamp::MAX))
 }

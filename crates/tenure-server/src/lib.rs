@@ -18,12 +18,12 @@ mod agents;
 mod app;
 mod clock;
 mod control;
+mod denial_log;
 mod files;
 mod http;
 mod intents;
 mod metrics;
 mod pools;
-mod refusals;
 mod registrar;
 mod secret_file;
 mod server;
@@ -32,18 +32,18 @@ mod tls;
 mod tokens;
 
 pub use agents::AgentSettings;
-pub use control::gateway::{DeviceAddress, GatewaySettings, InvalidDevice, Patience};
-pub use control::{ControlSettings, EncoderSettings, SerialSettings, StoreError};
+pub use control::gateway::{DeviceAddress, GatewaySettings, GatewayTimeouts, InvalidDevice};
+pub use control::{ControlSettings, DeviceStoreError, RotaryEncoderSettings, SerialSettings};
 pub use files::FileSettings;
-pub use http::accept::Limits;
+pub use http::accept::ConnectionLimits;
 pub use http::origin::HostCheck;
 pub use intents::{
-    EmptySecret, IntentSecret, IntentSecrets, IntentSettings, InvalidNetwork, Network, Office,
+    EmptySecret, IntentSecret, IntentSecrets, IntentSettings, InvalidNetwork, Network, WorkerApi,
 };
-pub use pools::{MOST_MEMBERS, PoolError, Pools};
-pub use registrar::{RegistrarEnd, RegistrarError};
+pub use pools::{MAX_MEMBERS, PoolError, Pools};
+pub use registrar::{RegistrarError, RegistrarShutdownError};
 pub use secret_file::SecretFileError;
 pub use server::{Server, Settings, StartError, StopError};
-pub use socket::{SocketError, SocketPlace};
+pub use socket::{SocketError, SocketSettings};
 pub use tls::{TlsError, TlsFiles};
-pub use tokens::{AdminToken, TokenFileError, WeakToken};
+pub use tokens::{AdminToken, InvalidAdminToken, TokenFileError};

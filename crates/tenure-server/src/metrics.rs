@@ -27,10 +27,10 @@ pub(crate) type Label<V> = [(&'static str, V); 1];
 
 /// Requests by route. A `Family` for each of both metrics would make every request look up two label sets, and own them.
 #[derive(Debug, Clone, Default)]
-struct Routes(Arc<Mutex<HashMap<String, Route>>>);
+struct Routes(Arc<Mutex<HashMap<String, RouteMetrics>>>);
 
 #[derive(Debug)]
-struct Route {
+struct RouteMetrics {
     /// By method and status.
     requests: BTreeMap<(&'static str, u16), u64>,
     /// By route only: a histogram has many series.
@@ -96,7 +96,7 @@ impl Metrics {
             Some(route) => route,
             None => routes
                 .entry(route.to_owned())
-                .or_insert_with(|| Route { requests: BTreeMap::new(), seconds: histogram() }),
+                .or_insert_with(|| RouteMetrics { requests: BTreeMap::new(), seconds: histogram() }),
         };
         *route.requests.entry((method, status)).or_default() += 1;
         route.seconds.observe(elapsed.as_secs_f64());

@@ -2,12 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use tenure_core::kernel::{Others, Resource};
+use tenure_core::kernel::{Alternatives, Resource};
 use tenure_core::rules::names::InvalidInput;
 use thiserror::Error;
 
 /// The most members of a pool: as many as the kernel looks at for one lease.
-pub const MOST_MEMBERS: usize = 64;
+pub const MAX_MEMBERS: usize = 64;
 
 /// What a request for any one of a pool ends with.
 const ANY: &str = ":*";
@@ -20,7 +20,7 @@ pub struct Pools(BTreeMap<String, Vec<Resource>>);
 #[non_exhaustive]
 pub enum PoolError {
     /// It has no members, or more than are looked at.
-    #[error("the pool `{pool}` has {members} members; give it 1 to {MOST_MEMBERS}")]
+    #[error("the pool `{pool}` has {members} members; give it 1 to {MAX_MEMBERS}")]
     Size { pool: String, members: usize },
     #[error("the pool `{pool}` has `{member}` twice")]
     Twice { pool: String, member: String },
@@ -51,7 +51,7 @@ impl Pools {
             }
             members.push(resource);
         }
-        if !(1..=MOST_MEMBERS).contains(&members.len()) {
+        if !(1..=MAX_MEMBERS).contains(&members.len()) {
             return Err(PoolError::Size { pool: pool(), members: members.len() });
         }
         self.0.insert(pool(), members);
@@ -59,15 +59,15 @@ impl Pools {
     }
 
     /// What a request for `name` may be granted: that resource, or any one of the pool that it names.
-    pub(crate) fn resolve(&self, name: &str) -> Result<(Resource, Others), InvalidInput> {
+    pub(crate) fn resolve(&self, name: &str) -> Result<(Resource, Alternatives), InvalidInput> {
         let Some(domain) = name.strip_suffix(ANY) else {
-            return Ok((Resource::parse(name)?, Others::default()));
+            return Ok((Resource::parse(name)?, Alternatives::default()));
         };
-        let Some([first, others @ ..]) = self.0.get(domain).map(Vec::as_slice) else {
+        let Some([first, alternatives @ ..]) = self.0.get(domain).map(Vec::as_slice) else {
             let reason = "names a pool that is not configured; `[pools]` in the server's configuration says which there are";
             return Err(InvalidInput::new("resource", reason));
         };
-        Ok((first.clone(), Others::new(others.iter().cloned())))
+        Ok((first.clone(), Alternatives::new(alternatives.iter().cloned())))
     }
 }
 
@@ -93,7 +93,7 @@ mod tests {
 
     #[test]
     fn an_invalid_pool_is_rejected() {
-        let many: Vec<String> = (0..=MOST_MEMBERS).map(|number| number.to_string()).collect();
+        let many: Vec<String> = (0..=MAX_MEMBERS).map(|number| number.to_string()).collect();
         for names in [&[][..], &["a", "a"], &["*"], &[""], &["a\n"]] {
             assert!(Pools::default().add("door", names.iter().copied()).is_err(), "{names:?}");
         }

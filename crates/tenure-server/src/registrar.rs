@@ -1,28 +1,28 @@
 //! The writer, for async callers. Only this file and its folder know the registrar's shell.
 
-mod errands;
-pub(crate) mod line;
-mod orphans;
+pub(crate) mod queue;
+mod recovered_tickets;
+mod retry_queue;
 
 use std::path::Path;
 use std::sync::Arc;
 
 use parking_lot::Mutex;
-use tenure_core::kernel::{Command, Fence, HashKey, Limits, State, Tick};
-use tenure_ledger::embedded::Options;
+use tenure_core::kernel::{Command, Fence, HashKey, KernelState, Limits, Tick};
+use tenure_ledger::embedded::LedgerOptions;
 use tenure_registrar::Reply;
-use tenure_registrar::shell::{
-    BootClock, Feed, Handle, Response, Routine, Service, ServiceError, ServiceOptions,
-    StopError as ServiceEnd, View,
+use tenure_registrar::runtime::{
+    BootClock, Feed, Handle, MaintenanceOptions, RegistrarService, Response, ServiceError, ServiceOptions,
+    StateView, StopError as ServiceEnd,
 };
 use thiserror::Error;
 use tokio::runtime;
 use tokio::sync::{oneshot, watch};
 
-use self::errands::Errands;
-pub(crate) use self::errands::Undelivered;
-pub(crate) use self::line::{Asked, Given, Line, Waited};
-use self::orphans::Orphans;
+pub(crate) use self::queue::{Asked, Given, QueueOutcome, QueuedRequest};
+use self::recovered_tickets::RecoveredTickets;
+use self::retry_queue::RetryQueue;
+pub(crate) use self::retry_queue::RevokeOnDrop;
 
 #[derive(Debug, Error)]
 #[non_exhaustive]
@@ -31,7 +31,7 @@ pub enum RegistrarError {
     #[error(transparent)]
     Service(#[from] ServiceError),
     #[error("the ledger can be read, but not written; look at the disk")]
-    FirstWrite(#[source] Option<RegistrarEnd>),
+    FirstWrite(#[source] Option<RegistrarShutdownError>),
     /// The system gives no clock or no random bytes.
     #[error("the system does not give {what}")]
     System {
@@ -44,7 +44,7 @@ pub enum RegistrarError {
 /// How a registrar ended that was not asked to, or not in good order.
 #[derive(Debug, Error)]
 #[non_exhaustive]
-pub enum RegistrarEnd {
+pub enum RegistrarShutdownError {
     /// The disk failed, or another writer came.
     #[error(transparent)]
     Service(#[from] ServiceEnd),
@@ -53,61 +53,66 @@ pub enum RegistrarEnd {
 }
 
 /// A running writer, and what may be seen of its state.
-pub(crate) struct Registrar {
+pub(crate) struct RegistrarHandle {
     handle: Handle,
     feed: Arc<Feed>,
     ended: watch::Receiver<bool>,
-    errands: Errands,
-    orphans: Arc<Orphans>,
-    service: Mutex<Option<Service>>,
+    retry_queue: RetryQueue,
+    recovered_tickets: Arc<RecoveredTickets>,
+    service: Mutex<Option<RegistrarService>>,
 }
 
-impl Registrar {
+impl RegistrarHandle {
     /// Opens the ledger, replays it, and starts to take requests. It waits for the disk, on a thread of a runtime.
     pub(crate) fn open(
         directory: &Path,
-        ledger: Options,
-        routine: Routine,
+        ledger: LedgerOptions,
+        routine: MaintenanceOptions,
         limits: Limits,
     ) -> Result<Self, RegistrarError> {
         let clock = BootClock::new().map_err(|source| RegistrarError::System { what: "a clock", source })?;
-        let options =
-            ServiceOptions { ledger, routine, limits, hash_key: hash_key()?, ..ServiceOptions::default() };
-        let service = Service::open(directory, options, Arc::new(clock))?;
+        let options = ServiceOptions {
+            ledger,
+            maintenance: routine,
+            limits,
+            hash_key: hash_key()?,
+            ..ServiceOptions::default()
+        };
+        let service = RegistrarService::open(directory, options, Arc::new(clock))?;
         let (end, ended) = watch::channel(false);
-        service.feed().at_end(move || {
+        service.feed().on_end(move || {
             end.send_replace(true);
         });
         let (handle, feed, runtime) = (service.handle(), service.feed(), runtime::Handle::current());
         let mut registrar = Self {
-            errands: Errands::new(handle.clone(), runtime.clone(), ended.clone()),
+            retry_queue: RetryQueue::new(handle.clone(), runtime.clone(), ended.clone()),
             handle,
             feed,
             ended,
-            orphans: Arc::default(),
+            recovered_tickets: Arc::default(),
             service: Mutex::new(Some(service)),
         };
         // Nobody is answered before the start itself is durable; whoever is, can be.
-        match registrar.handle.ask_and_wait(Command::Expire { most: 1 }).reply {
+        match registrar.handle.submit_and_wait(Command::Expire { max_ended: 1 }).reply {
             Reply::Answered { .. } => {}
             _ => return Err(RegistrarError::FirstWrite(registrar.stop().err())),
         }
-        registrar.orphans = Orphans::open(&registrar.handle, &registrar.errands);
-        runtime.spawn(registrar.orphans.clone().expire(registrar.errands.clone()));
+        registrar.recovered_tickets = RecoveredTickets::open(&registrar.handle, &registrar.retry_queue);
+        runtime.spawn(registrar.recovered_tickets.clone().withdraw_unclaimed(registrar.retry_queue.clone()));
         Ok(registrar)
     }
 
     /// Asks, and waits for the answer, which is durable.
-    pub(crate) async fn ask(&self, command: Command) -> Response {
+    pub(crate) async fn submit(&self, command: Command) -> Response {
         let (sender, receiver) = oneshot::channel();
-        self.handle.ask(command, move |response| drop(sender.send(response)));
+        self.handle.submit(command, move |response| drop(sender.send(response)));
         // The writer answers everybody before it ends; if it could not, nobody knows.
         receiver.await.unwrap_or_else(|_| Reply::OutcomeUnknown.into())
     }
 
     /// Sees to it that this is done, though nobody waits for it.
-    pub(crate) fn see_to(&self, command: Command) {
-        self.errands.run(command);
+    pub(crate) fn submit_with_retry(&self, command: Command) {
+        self.retry_queue.submit(command);
     }
 
     /// The proof of a lease for others. Not from within [`Self::read`]: it looks by itself.
@@ -116,17 +121,17 @@ impl Registrar {
     }
 
     /// Looks at what is durable. It never waits for the disk.
-    pub(crate) fn read<T>(&self, look: impl FnOnce(&State) -> T) -> T {
+    pub(crate) fn read<T>(&self, look: impl FnOnce(&KernelState) -> T) -> T {
         self.handle.view().read(look)
     }
 
     /// What happened, from any point on.
-    pub(crate) fn feed(&self) -> &Arc<Feed> {
+    pub(crate) fn event_feed(&self) -> &Arc<Feed> {
         &self.feed
     }
 
     /// What is durable, for those who look for themselves.
-    pub(crate) fn view(&self) -> &Arc<View> {
+    pub(crate) fn view(&self) -> &Arc<StateView> {
         self.handle.view()
     }
 
@@ -146,11 +151,11 @@ impl Registrar {
     }
 
     /// What went wrong beside the writer.
-    pub(crate) fn troubles(&self) -> Vec<String> {
+    pub(crate) fn warnings(&self) -> Vec<String> {
         let service = self.service.lock();
         let Some(service) = &*service else { return Vec::new() };
         let damaged = service.warnings().iter().map(|damage| format!("a checkpoint was not used: {damage}"));
-        damaged.chain(service.trouble()).collect()
+        damaged.chain(service.problem()).collect()
     }
 
     pub(crate) async fn ended(&self) {
@@ -159,15 +164,15 @@ impl Registrar {
     }
 
     /// Answers whoever waits, writes what is left, and closes the ledger. It waits for the disk.
-    pub(crate) fn stop(&self) -> Result<(), RegistrarEnd> {
+    pub(crate) fn stop(&self) -> Result<(), RegistrarShutdownError> {
         let service = self.service.lock().take();
         let Some(service) = service else { return Ok(()) };
         let stop = std::panic::AssertUnwindSafe(|| service.stop());
-        Ok(std::panic::catch_unwind(stop).map_err(|_| RegistrarEnd::Panicked)??)
+        Ok(std::panic::catch_unwind(stop).map_err(|_| RegistrarShutdownError::Panicked)??)
     }
 }
 
-impl Drop for Registrar {
+impl Drop for RegistrarHandle {
     /// Whoever drops it has another reason to end: the directory must be free for the next one all the same.
     fn drop(&mut self) {
         let _ = self.stop();

@@ -9,7 +9,7 @@ use thiserror::Error;
 use zeroize::Zeroizing;
 
 /// More than any secret of ours has.
-const MOST_BYTES: u64 = 1_024;
+const MAX_BYTES: u64 = 1_024;
 
 /// Why there is no secret from, or in, a file.
 #[derive(Debug, Error)]
@@ -18,7 +18,7 @@ pub enum SecretFileError {
     /// Others could read it. Whether they have is for people to judge.
     #[error("others can reach {} (mode {mode:04o}); if nobody has read it, run: chmod 600 FILE; else delete it, \
              and a new one is made at the next start", path.display())]
-    OpenToOthers { path: PathBuf, mode: u32 },
+    InsecurePermissions { path: PathBuf, mode: u32 },
     #[error("{} does not hold {what}; put back a copy, or delete it, and a new one is made at the next start",
             path.display())]
     Malformed { path: PathBuf, what: &'static str },
@@ -37,11 +37,14 @@ pub enum SecretFileError {
 
 /// Reads the secret in a file, without the end of its line; `None` if there is no such file.
 pub(crate) fn read(path: &Path) -> Result<Option<Zeroizing<String>>, SecretFileError> {
-    read_at_most(path, MOST_BYTES)
+    read_limited(path, MAX_BYTES)
 }
 
 /// The same, for a file with more than one secret.
-pub(crate) fn read_at_most(path: &Path, most: u64) -> Result<Option<Zeroizing<String>>, SecretFileError> {
+pub(crate) fn read_limited(
+    path: &Path,
+    max_bytes: u64,
+) -> Result<Option<Zeroizing<String>>, SecretFileError> {
     let failed = |source| SecretFileError::Io { path: path.into(), done: "read", source };
     let file = match File::open(path) {
         Ok(file) => file,
@@ -51,11 +54,11 @@ pub(crate) fn read_at_most(path: &Path, most: u64) -> Result<Option<Zeroizing<St
     // Asked of the open file: the path could name another one by now.
     let mode = file.metadata().map_err(failed)?.permissions().mode() & 0o7777;
     if mode & 0o077 != 0 {
-        return Err(SecretFileError::OpenToOthers { path: path.into(), mode });
+        return Err(SecretFileError::InsecurePermissions { path: path.into(), mode });
     }
     // With room for everything: a buffer that grew would leave copies of the secret behind.
     let mut text = Zeroizing::new(String::with_capacity(2 * 1_024));
-    file.take(most).read_to_string(&mut text).map_err(failed)?;
+    file.take(max_bytes).read_to_string(&mut text).map_err(failed)?;
     let length = text.trim_end().len();
     text.truncate(length);
     Ok(Some(text))

@@ -5,25 +5,25 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use tenure_ledger::embedded::Options;
-use tenure_registrar::shell::Routine;
+use tenure_ledger::embedded::LedgerOptions;
+use tenure_registrar::runtime::MaintenanceOptions;
 use thiserror::Error;
 use tokio::net::{TcpListener, UnixListener};
 use tokio::task::JoinHandle;
 
 use crate::agents::AgentSettings;
-use crate::app::{App, Faces, Secrets};
-use crate::control::{Control, ControlSettings, StoreError};
-use crate::files::{self, FileFace, FileSettings};
-use crate::http::accept::{self, Limits, Listeners};
-use crate::http::{self, Names};
-use crate::intents::{IntentSecrets, IntentSettings, Office};
+use crate::app::{Apis, App, Secrets};
+use crate::control::{ControlApi, ControlSettings, DeviceStoreError};
+use crate::files::{self, FileSettings, FilesApi};
+use crate::http::accept::{self, ConnectionLimits, Listeners};
+use crate::http::{self, HostNames};
+use crate::intents::{IntentSecrets, IntentSettings, WorkerApi};
 use crate::pools::Pools;
-use crate::registrar::{Registrar, RegistrarEnd, RegistrarError};
+use crate::registrar::{RegistrarError, RegistrarHandle, RegistrarShutdownError};
 use crate::secret_file::SecretFileError;
-use crate::socket::{Socket, SocketError, SocketPlace};
+use crate::socket::{Socket, SocketError, SocketSettings};
 use crate::tls::{Tls, TlsError, TlsFiles};
-use crate::tokens::{AdminToken, Now, TokenFileError, TokenKey, TokenStore};
+use crate::tokens::{AdminToken, TokenClockReading, TokenFileError, TokenKey, TokenStore};
 
 /// What a server needs to know.
 pub struct Settings {
@@ -34,14 +34,14 @@ pub struct Settings {
     /// What else this server is called, beside its addresses and what its certificate says: what `Host` may say.
     pub hosts: Vec<String>,
     /// Where to listen for users of this machine.
-    pub socket: Option<SocketPlace>,
+    pub socket: Option<SocketSettings>,
     /// How many connections there may be, and for how long.
-    pub limits: Limits,
+    pub limits: ConnectionLimits,
     /// Where the ledger and the secrets are.
     pub data: PathBuf,
-    pub ledger: Options,
+    pub ledger: LedgerOptions,
     /// What is done beside its writer, and when.
-    pub routine: Routine,
+    pub maintenance: MaintenanceOptions,
     /// Names for any one of several resources.
     pub pools: Pools,
     pub control: ControlSettings,
@@ -65,10 +65,10 @@ impl Settings {
             tls: None,
             hosts: Vec::new(),
             socket: None,
-            limits: Limits::default(),
+            limits: ConnectionLimits::default(),
             data: data.into(),
-            ledger: Options::default(),
-            routine: Routine::default(),
+            ledger: LedgerOptions::default(),
+            maintenance: MaintenanceOptions::default(),
             pools: Pools::default(),
             control: ControlSettings::default(),
             intents: IntentSettings::default(),
@@ -116,7 +116,7 @@ pub enum StartError {
     Secret(#[from] SecretFileError),
     /// What the device keeps cannot be read.
     #[error(transparent)]
-    Device(#[from] StoreError),
+    Device(#[from] DeviceStoreError),
     /// Nobody knows which tokens are good.
     #[error(transparent)]
     Tokens(#[from] TokenFileError),
@@ -125,21 +125,23 @@ pub enum StartError {
 /// Why a server did not end in good order. What was acknowledged is in the ledger all the same.
 #[derive(Debug, Error)]
 #[error("the ledger's writer did not end in good order")]
-pub struct StopError(#[from] RegistrarEnd);
+pub struct StopError(#[from] RegistrarShutdownError);
 
 pub struct Server {
     app: Arc<App>,
     address: Option<SocketAddr>,
     tls: Option<Arc<Tls>>,
     socket: Option<Socket>,
-    no_socket: Option<SocketError>,
+    socket_error: Option<SocketError>,
     accepting: JoinHandle<()>,
 }
 
 impl Server {
     /// Starts. When this returns, requests are answered.
     pub async fn start(settings: Settings) -> Result<Self, StartError> {
-        let Settings { listen, tls, hosts, socket: place, limits, data, ledger, routine, .. } = settings;
+        let Settings {
+            listen, tls, hosts, socket: place, limits, data, ledger, maintenance: routine, ..
+        } = settings;
         let (pools, control, admin_token) = (settings.pools, settings.control, settings.admin_token);
         let (intents, intent_secrets, agents) = (settings.intents, settings.intent_secrets, settings.agents);
         let file_settings = settings.files;
@@ -156,36 +158,37 @@ impl Server {
             None => None,
         };
         let (network, address) = bound.unzip();
-        let names = address.map(|address| Names::new(address, &hosts, tls.clone()));
+        let names = address.map(|address| HostNames::new(address, &hosts, tls.clone()));
         let users = place.as_ref().map(|place| place.users.clone()).unwrap_or_default();
         let open = move || {
             // The ledger first: with it comes the directory, and the lock under which the secrets are made.
-            let registrar = Registrar::open(&data, ledger, routine, file_settings.limits(agents.limits()))?;
+            let registrar =
+                RegistrarHandle::open(&data, ledger, routine, file_settings.limits(agents.limits()))?;
             let tokens = TokenKey::open(&data)?;
             let admin = admin_token.map_or_else(|| AdminToken::open(&data), Ok)?;
-            let given = TokenStore::open(&data, Now::read())?;
-            let control = Control::open(&control, &data, &registrar)?;
+            let api_tokens = TokenStore::open(&data, TokenClockReading::read())?;
+            let control = ControlApi::open(&control, &data, &registrar)?;
             let intent_secrets = intent_secrets.map_or_else(IntentSecrets::random, Ok)?;
-            let secrets = Secrets { tokens, admin, given, intents: intent_secrets };
-            let files = FileFace::open(file_settings, &data);
-            let faces = Faces { pools, control, intents, agents, files };
-            Ok::<_, StartError>(App::new(registrar, secrets, names, users, faces))
+            let secrets = Secrets { token_key: tokens, admin, api_tokens, intents: intent_secrets };
+            let files = FilesApi::open(file_settings, &data);
+            let apis = Apis { pools, control, intents, agents, files };
+            Ok::<_, StartError>(App::new(registrar, secrets, names, users, apis))
         };
         let opened = tokio::task::spawn_blocking(open).await;
         let app = Arc::new(opened.unwrap_or_else(|error| std::panic::resume_unwind(error.into_panic()))?);
         // Before anybody is answered: whoever waits for what a revoked token held gets it first.
         http::finish_revoking_tokens(&app).await;
         app.control.start(&app.registrar).await;
-        files::watching::start(&app).await;
+        files::watched_processes::start(&app).await;
         files::audit::start(&app);
-        tokio::spawn(files::resting::run(app.clone()));
-        tokio::spawn(files::stopping::when_idle(app.clone()));
+        tokio::spawn(files::idle_release::run(app.clone()));
+        tokio::spawn(files::idle_shutdown::run(app.clone()));
         let (socket, local, no_socket) = listen_locally(place.as_ref(), network.is_some())?;
         let listeners = Listeners { network, tls: tls.clone(), local };
         let (metrics, stop) = (app.metrics.clone(), app.stop_signal());
         let serving = accept::serve(listeners, http::router(app.clone()), limits, metrics, stop);
         let accepting = tokio::spawn(serving);
-        Ok(Self { app, address, tls, socket, no_socket, accepting })
+        Ok(Self { app, address, tls, socket, socket_error: no_socket, accepting })
     }
 
     /// Where it listens on the network, with the real port.
@@ -195,7 +198,7 @@ impl Server {
 
     /// Where it listens on the network, as a client is told it: `http://…` or `https://…`.
     pub fn url(&self) -> Option<String> {
-        let scheme = self.app.names.as_ref()?.scheme();
+        let scheme = self.app.host_names.as_ref()?.scheme();
         Some(format!("{scheme}://{}", self.address?))
     }
 
@@ -204,8 +207,8 @@ impl Server {
     }
 
     /// Why there is no local socket, though one was wished for.
-    pub fn no_socket(&self) -> Option<&SocketError> {
-        self.no_socket.as_ref()
+    pub fn socket_error(&self) -> Option<&SocketError> {
+        self.socket_error.as_ref()
     }
 
     /// Reads the certificate and its key again. If they cannot be used, what was in use still is.
@@ -220,8 +223,8 @@ impl Server {
     }
 
     /// Where a worker in this process asks.
-    pub fn office(&self) -> Office {
-        Office::new(self.app.clone())
+    pub fn worker_api(&self) -> WorkerApi {
+        WorkerApi::new(self.app.clone())
     }
 
     /// Waits until the server cannot answer any more, though nobody stopped it: the disk failed.
@@ -237,13 +240,13 @@ impl Server {
     }
 
     /// Waits until somebody of this machine wants the server to stop, or nobody needs it any more.
-    pub async fn told_to_stop(&self) {
-        self.app.files.stopping.asked().await;
+    pub async fn wait_for_stop_request(&self) {
+        self.app.files.idle_shutdown.wait_for_request().await;
     }
 
     /// What went wrong without keeping anybody from being answered, for people: to be looked at.
-    pub fn troubles(&self) -> Vec<String> {
-        self.app.registrar.troubles().into_iter().chain(self.app.control.troubles()).collect()
+    pub fn warnings(&self) -> Vec<String> {
+        self.app.registrar.warnings().into_iter().chain(self.app.control.warnings()).collect()
     }
 
     /// Takes no more connections, answers what was asked, and closes the ledger, all within 10 s.
@@ -255,7 +258,7 @@ impl Server {
         self.app.control.stop().await;
         let app = self.app;
         let stopped = tokio::task::spawn_blocking(move || app.registrar.stop()).await;
-        Ok(stopped.unwrap_or(Err(RegistrarEnd::Panicked))?)
+        Ok(stopped.unwrap_or(Err(RegistrarShutdownError::Panicked))?)
     }
 }
 
@@ -266,14 +269,14 @@ async fn bind(address: SocketAddr) -> Result<(TcpListener, SocketAddr), StartErr
     Ok((listener, address))
 }
 
-type Locally = (Option<Socket>, Option<UnixListener>, Option<SocketError>);
+type LocalListener = (Option<Socket>, Option<UnixListener>, Option<SocketError>);
 
 /// Listens on the local socket. Where nobody chose it and there is another way in, it can be done without.
-fn listen_locally(place: Option<&SocketPlace>, is_on_network: bool) -> Result<Locally, SocketError> {
+fn listen_locally(place: Option<&SocketSettings>, is_on_network: bool) -> Result<LocalListener, SocketError> {
     let Some(place) = place else { return Ok((None, None, None)) };
     match Socket::listen(place) {
         Ok((socket, listener)) => Ok((Some(socket), Some(listener), None)),
-        Err(error) if !place.is_chosen && is_on_network => Ok((None, None, Some(error))),
+        Err(error) if !place.is_explicit && is_on_network => Ok((None, None, Some(error))),
         Err(error) => Err(error),
     }
 }

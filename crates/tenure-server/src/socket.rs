@@ -15,12 +15,12 @@ use tokio::net::UnixListener;
 
 /// Where the local socket is, and for whom.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct SocketPlace {
+pub struct SocketSettings {
     pub path: PathBuf,
     /// Who else may use it, by user id; its owner and root always may. They may read and write leases, and no more.
     pub users: Vec<u32>,
     /// Whether somebody chose it. One that nobody chose is done without where another server has it.
-    pub is_chosen: bool,
+    pub is_explicit: bool,
 }
 
 /// Why there is no local socket. Each says what to do.
@@ -34,7 +34,7 @@ pub enum SocketError {
     /// Others could put something in its place.
     #[error("{} is not a folder that only its owner can {what} (it belongs to user {owner}, mode {mode:04o}); choose \
              a --socket in a folder of your own", path.display())]
-    OpenToOthers { path: PathBuf, what: &'static str, owner: u32, mode: u32 },
+    InsecureFolder { path: PathBuf, what: &'static str, owner: u32, mode: u32 },
     #[error("cannot listen on {}; choose another --socket, or none", path.display())]
     Io {
         path: PathBuf,
@@ -54,7 +54,7 @@ pub(crate) struct Socket {
 
 impl Socket {
     /// Listens. The socket of a dead server is replaced.
-    pub(crate) fn listen(place: &SocketPlace) -> Result<(Self, UnixListener), SocketError> {
+    pub(crate) fn listen(place: &SocketSettings) -> Result<(Self, UnixListener), SocketError> {
         let path = &place.path;
         let failed = |source| SocketError::Io { path: path.clone(), source };
         check_folder(path.parent().unwrap_or(Path::new(".")), !place.users.is_empty())?;
@@ -86,18 +86,18 @@ impl Drop for Socket {
 }
 
 /// The folder is made where it is missing. One that is there is never changed: it may be for something else too.
-fn check_folder(folder: &Path, for_others_too: bool) -> Result<(), SocketError> {
+fn check_folder(folder: &Path, has_users: bool) -> Result<(), SocketError> {
     let failed = |source| SocketError::Io { path: folder.into(), source };
-    let mode = if for_others_too { 0o711 } else { 0o700 };
+    let mode = if has_users { 0o711 } else { 0o700 };
     DirBuilder::new().recursive(true).mode(mode).create(folder).map_err(failed)?;
     let found = fs::metadata(folder).map_err(failed)?;
     let (owner, mode) = (found.uid(), found.mode() & 0o7777);
-    let (what, forbidden) = if for_others_too { ("change", 0o022) } else { ("enter", 0o077) };
+    let (what, forbidden) = if has_users { ("change", 0o022) } else { ("enter", 0o077) };
     let is_ours = owner == geteuid().as_raw();
     if is_ours && mode & forbidden == 0 {
         return Ok(());
     }
-    Err(SocketError::OpenToOthers { path: folder.into(), what, owner, mode })
+    Err(SocketError::InsecureFolder { path: folder.into(), what, owner, mode })
 }
 
 fn lock(path: &Path) -> Result<File, SocketError> {

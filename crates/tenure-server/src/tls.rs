@@ -38,7 +38,7 @@ pub enum TlsError {
     },
     #[error("others can reach the key {} (mode {mode:04o}); if nobody has read it, run: chmod 600 FILE; else have a \
              new certificate made", path.display())]
-    KeyOpenToOthers { path: PathBuf, mode: u32 },
+    InsecureKeyPermissions { path: PathBuf, mode: u32 },
     #[error("{} holds no {what} as PEM", path.display())]
     Malformed { path: PathBuf, what: &'static str },
     /// They do not go together, or cannot be used.
@@ -52,10 +52,10 @@ pub enum TlsError {
 
 pub(crate) struct Tls {
     files: TlsFiles,
-    current: RwLock<Arc<Current>>,
+    current: RwLock<Arc<LoadedTlsConfig>>,
 }
 
-struct Current {
+struct LoadedTlsConfig {
     server: Arc<ServerConfig>,
     certificate: CertificateDer<'static>,
 }
@@ -85,12 +85,12 @@ impl Tls {
         certificate.is_ok_and(|certificate| verify_server_name(&certificate, &name).is_ok())
     }
 
-    fn current(&self) -> Arc<Current> {
+    fn current(&self) -> Arc<LoadedTlsConfig> {
         self.current.read().clone()
     }
 }
 
-fn read(files: &TlsFiles) -> Result<Current, TlsError> {
+fn read(files: &TlsFiles) -> Result<LoadedTlsConfig, TlsError> {
     let malformed = |path: &Path, what| TlsError::Malformed { path: path.into(), what };
     let (text, _) = bytes_of(&files.certificate)?;
     let chain: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(&text).collect();
@@ -99,7 +99,7 @@ fn read(files: &TlsFiles) -> Result<Current, TlsError> {
     let certificate = chain.first().ok_or_else(no_certificate)?.clone();
     let (text, mode) = bytes_of(&files.key)?;
     if mode & 0o077 != 0 {
-        return Err(TlsError::KeyOpenToOthers { path: files.key.clone(), mode });
+        return Err(TlsError::InsecureKeyPermissions { path: files.key.clone(), mode });
     }
     let key = PrivateKeyDer::from_pem_slice(&text).map_err(|_| malformed(&files.key, "private key"))?;
     // The provider is named: another one somewhere in the program would leave the choice to chance.
@@ -108,7 +108,7 @@ fn read(files: &TlsFiles) -> Result<Current, TlsError> {
         .and_then(|builder| builder.with_no_client_auth().with_single_cert(chain, key));
     let mut server = server.map_err(|source| TlsError::Unusable { files: files.clone(), source })?;
     server.alpn_protocols = vec![b"http/1.1".to_vec()];
-    Ok(Current { server: Arc::new(server), certificate })
+    Ok(LoadedTlsConfig { server: Arc::new(server), certificate })
 }
 
 fn bytes_of(path: &Path) -> Result<(Zeroizing<Vec<u8>>, u32), TlsError> {

@@ -6,7 +6,7 @@ use tenure_core::kernel::ClockReading;
 
 /// A machine's clock, seen from the simulation's true time in microseconds.
 #[derive(Debug, Clone)]
-pub struct Clock {
+pub struct SimulatedClock {
     id: Arc<str>,
     booted: u64,
     first: u64,
@@ -16,14 +16,14 @@ pub struct Clock {
 
 const MILLION: i128 = 1_000_000;
 
-impl Clock {
+impl SimulatedClock {
     /// A clock that began at true time `booted`, saying `first`.
     pub fn new(id: impl Into<Arc<str>>, booted: u64, first: u64, drift: i64) -> Self {
         Self { id: id.into(), booted, first, drift }
     }
 
     /// The true time at which it began.
-    pub fn booted(&self) -> u64 {
+    pub fn boot_time(&self) -> u64 {
         self.booted
     }
 
@@ -35,7 +35,7 @@ impl Clock {
     }
 
     /// It suddenly says something else: a virtual machine was moved, or its host made it catch up.
-    pub fn jump(&mut self, microseconds: i64) {
+    pub fn shift(&mut self, microseconds: i64) {
         self.first = self.first.saturating_add_signed(microseconds);
     }
 
@@ -63,8 +63,8 @@ mod tests {
 
     #[test]
     fn a_fast_clock_gains_and_a_slow_one_loses() {
-        let fast = Clock::new("fast", 0, 0, 2_000);
-        let slow = Clock::new("slow", 0, 0, -2_000);
+        let fast = SimulatedClock::new("fast", 0, 0, 2_000);
+        let slow = SimulatedClock::new("slow", 0, 0, -2_000);
         assert_eq!(fast.microseconds(1_000_000), 1_002_000);
         assert_eq!(slow.microseconds(1_000_000), 998_000);
     }
@@ -72,7 +72,7 @@ mod tests {
     #[test]
     fn true_time_of_returns_the_first_time_of_a_reading() {
         for drift in [-100_000, -2_400, 0, 2_400, 100_000] {
-            let clock = Clock::new("any", 5_000, 77, drift);
+            let clock = SimulatedClock::new("any", 5_000, 77, drift);
             for reading in [77, 78, 1_000, 999_999, 123_456_789] {
                 let time = clock.true_time_of(reading);
                 assert!(clock.microseconds(time) >= reading);

@@ -9,13 +9,13 @@ use crate::run::SeedReport;
 ///
 /// As text: `steps 10000` in the first line, then `SEED DIGEST` in each.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Golden {
+pub struct GoldenDigests {
     steps: u64,
     digests: BTreeMap<u64, String>,
 }
 
-impl Golden {
-    pub fn of(steps: u64, reports: &[SeedReport]) -> Self {
+impl GoldenDigests {
+    pub fn from_reports(steps: u64, reports: &[SeedReport]) -> Self {
         Self { steps, digests: reports.iter().map(|report| (report.seed, hex(report))).collect() }
     }
 
@@ -49,7 +49,7 @@ impl Golden {
     }
 }
 
-impl fmt::Display for Golden {
+impl fmt::Display for GoldenDigests {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(formatter, "steps {}", self.steps)?;
         self.digests.iter().try_for_each(|(seed, digest)| writeln!(formatter, "{seed} {digest}"))

@@ -4,23 +4,23 @@
 //! the ledger asks for nothing but a disk: only the clocks, the disk, the network and the processes around them are
 //! made up here. Everything follows from the seed, so that a broken law can be looked at again, step by step.
 
-mod agenda;
-mod census;
+mod agents;
 mod client;
+mod clients;
 mod clock;
-mod crew;
-mod fleet;
+mod coverage;
+mod event_queue;
+mod files;
 mod golden;
 mod host;
-pub mod laws;
+pub mod invariants;
 mod log;
-mod records;
+mod random;
+mod records_digest;
 mod rng;
 mod run;
 mod storage;
-mod storm;
-mod tree;
 
-pub use golden::Golden;
-pub use log::Census;
-pub use run::{SeedReport, run_crew, run_seed, run_tree};
+pub use golden::GoldenDigests;
+pub use log::EventCoverage;
+pub use run::{SeedReport, run_agents, run_files, run_seed};

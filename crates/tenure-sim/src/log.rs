@@ -3,30 +3,30 @@
 use std::collections::BTreeMap;
 use std::fmt::{self, Write as _};
 
-use crate::records::RecordsDigest;
+use crate::records_digest::RecordsDigest;
 
 /// Hashes every line, and keeps them only where somebody will read them.
 #[derive(Debug, Default)]
 pub struct Log {
     hasher: blake3::Hasher,
     buffer: String,
-    kept: Option<Vec<String>>,
-    census: Census,
+    lines: Option<Vec<String>>,
+    coverage: EventCoverage,
     records: RecordsDigest,
 }
 
 /// How often each kind of thing happened: laws say little about a world in which nothing does.
-pub type Census = BTreeMap<&'static str, u64>;
+pub type EventCoverage = BTreeMap<&'static str, u64>;
 
 impl Log {
     /// A log that remembers nothing but its digest.
-    pub fn hashed() -> Self {
+    pub fn digest_only() -> Self {
         Self::default()
     }
 
     /// A log that keeps its lines.
-    pub fn kept() -> Self {
-        Self { kept: Some(Vec::new()), ..Self::default() }
+    pub fn with_lines() -> Self {
+        Self { lines: Some(Vec::new()), ..Self::default() }
     }
 
     pub fn line(&mut self, line: fmt::Arguments<'_>) {
@@ -34,14 +34,14 @@ impl Log {
         let _ = self.buffer.write_fmt(line);
         self.hasher.update(self.buffer.as_bytes());
         self.hasher.update(b"\n");
-        if let Some(kept) = &mut self.kept {
+        if let Some(kept) = &mut self.lines {
             kept.push(self.buffer.clone());
         }
     }
 
     /// Counts that something of this kind happened.
     pub fn count(&mut self, kind: &'static str) {
-        *self.census.entry(kind).or_default() += 1;
+        *self.coverage.entry(kind).or_default() += 1;
     }
 
     /// The digest that no renaming changes.
@@ -49,8 +49,8 @@ impl Log {
         &mut self.records
     }
 
-    pub fn census(&self) -> &Census {
-        &self.census
+    pub fn coverage(&self) -> &EventCoverage {
+        &self.coverage
     }
 
     /// The digest of all lines so far.
@@ -60,6 +60,6 @@ impl Log {
 
     /// The lines, if they were kept.
     pub fn lines(&self) -> &[String] {
-        self.kept.as_deref().unwrap_or_default()
+        self.lines.as_deref().unwrap_or_default()
     }
 }

@@ -7,7 +7,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use clap::Parser;
-use tenure_sim::{Census, Golden, SeedReport, run_seed};
+use tenure_sim::{EventCoverage, GoldenDigests, SeedReport, run_seed};
 
 /// Simulates fleets, storms, crews and working trees from seeds, and checks that no law is broken.
 ///
@@ -71,7 +71,7 @@ fn run_all(arguments: &Arguments) -> std::io::Result<ExitCode> {
     let mut out = std::io::stdout().lock();
     let broken: Vec<&SeedReport> = reports.iter().filter(|report| report.violation.is_some()).collect();
     for report in &broken {
-        let path = keep_log(report.seed, arguments)?;
+        let path = write_log(report.seed, arguments)?;
         let why = report.violation.as_ref().map_or("", |violation| &violation.0);
         writeln!(out, "seed {} breaks a law after {} steps: {why}", report.seed, report.steps)?;
         writeln!(out, "  log: {}", path.display())?;
@@ -79,7 +79,7 @@ fn run_all(arguments: &Arguments) -> std::io::Result<ExitCode> {
         writeln!(out, "  again: cargo xtask sim --replay {} --steps {steps} --step", report.seed)?;
     }
     if arguments.census {
-        for (kind, count) in total_census(&reports) {
+        for (kind, count) in total_coverage(&reports) {
             writeln!(out, "{:>12}  {kind}", grouped(count))?;
         }
     }
@@ -100,11 +100,11 @@ fn run_all(arguments: &Arguments) -> std::io::Result<ExitCode> {
 fn check_golden(path: &Path, reports: &[SeedReport], arguments: &Arguments) -> std::io::Result<bool> {
     let named = |error: &dyn std::fmt::Display| std::io::Error::other(format!("{}: {error}", path.display()));
     if arguments.write_golden {
-        let text = Golden::of(arguments.steps, reports).to_string();
+        let text = GoldenDigests::from_reports(arguments.steps, reports).to_string();
         return std::fs::write(path, text).map(|()| true).map_err(|error| named(&error));
     }
     let text = std::fs::read_to_string(path).map_err(|error| named(&error))?;
-    let golden = Golden::parse(&text).map_err(|error| named(&error))?;
+    let golden = GoldenDigests::parse(&text).map_err(|error| named(&error))?;
     let difference = golden.first_difference(arguments.steps, reports);
     if let Some(difference) = &difference {
         eprintln!("sim: {}: {difference}", path.display());
@@ -144,7 +144,7 @@ fn run_in_parallel(arguments: &Arguments) -> Vec<SeedReport> {
     reports
 }
 
-fn keep_log(seed: u64, arguments: &Arguments) -> std::io::Result<PathBuf> {
+fn write_log(seed: u64, arguments: &Arguments) -> std::io::Result<PathBuf> {
     let report = run_seed(seed, arguments.steps, true);
     std::fs::create_dir_all(&arguments.logs)?;
     let path = arguments.logs.join(format!("seed-{seed}.log"));
@@ -180,9 +180,9 @@ fn replay(seed: u64, arguments: &Arguments) -> std::io::Result<ExitCode> {
     Ok(if report.violation.is_none() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-fn total_census(reports: &[SeedReport]) -> Census {
-    let mut total = Census::new();
-    for (kind, count) in reports.iter().flat_map(|report| &report.census) {
+fn total_coverage(reports: &[SeedReport]) -> EventCoverage {
+    let mut total = EventCoverage::new();
+    for (kind, count) in reports.iter().flat_map(|report| &report.coverage) {
         *total.entry(kind).or_default() += count;
     }
     total

@@ -2,21 +2,21 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use crate::crew::Crew;
-use crate::fleet::Fleet;
-use crate::laws::{Lawful, Violation};
-use crate::log::{Census, Log};
-use crate::storm::Storm;
-use crate::tree::Tree;
+use crate::agents::AgentsScenario;
+use crate::clients::ClientsScenario;
+use crate::files::FilesScenario;
+use crate::invariants::{InvariantResult, Violation};
+use crate::log::{EventCoverage, Log};
+use crate::random::RandomScenario;
 
 /// A world that follows from its seed.
 pub trait Scenario: Sized {
     /// The world of a seed, before anything happened.
     fn new(seed: u64) -> Self;
     /// Lets the next thing happen, and checks every law.
-    fn step(&mut self, log: &mut Log) -> Lawful;
+    fn step(&mut self, log: &mut Log) -> InvariantResult;
     /// Ends all faults, and checks that everything comes to its end.
-    fn wind_down(&mut self, log: &mut Log) -> Lawful;
+    fn wind_down(&mut self, log: &mut Log) -> InvariantResult;
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -29,7 +29,7 @@ pub struct SeedReport {
     /// The law that was broken, if one was.
     pub violation: Option<Violation>,
     /// How often each kind of thing happened.
-    pub census: Census,
+    pub coverage: EventCoverage,
     /// Every line, if they were kept.
     pub lines: Vec<String>,
 }
@@ -38,25 +38,25 @@ pub struct SeedReport {
 /// odd ones are fleets, even ones storms.
 pub fn run_seed(seed: u64, steps: u64, keep_lines: bool) -> SeedReport {
     match seed {
-        _ if seed.is_multiple_of(5) => run_crew(seed, steps, keep_lines),
-        _ if seed.is_multiple_of(14) => run_tree(seed, steps, keep_lines),
-        _ if seed % 2 == 1 => run::<Fleet>(seed, steps, keep_lines),
-        _ => run::<Storm>(seed, steps, keep_lines),
+        _ if seed.is_multiple_of(5) => run_agents(seed, steps, keep_lines),
+        _ if seed.is_multiple_of(14) => run_files(seed, steps, keep_lines),
+        _ if seed % 2 == 1 => run::<ClientsScenario>(seed, steps, keep_lines),
+        _ => run::<RandomScenario>(seed, steps, keep_lines),
     }
 }
 
 /// Runs `steps` steps of a crew of agents, whatever the seed.
-pub fn run_crew(seed: u64, steps: u64, keep_lines: bool) -> SeedReport {
-    run::<Crew>(seed, steps, keep_lines)
+pub fn run_agents(seed: u64, steps: u64, keep_lines: bool) -> SeedReport {
+    run::<AgentsScenario>(seed, steps, keep_lines)
 }
 
 /// Runs `steps` steps of coding agents in one working tree, whatever the seed.
-pub fn run_tree(seed: u64, steps: u64, keep_lines: bool) -> SeedReport {
-    run::<Tree>(seed, steps, keep_lines)
+pub fn run_files(seed: u64, steps: u64, keep_lines: bool) -> SeedReport {
+    run::<FilesScenario>(seed, steps, keep_lines)
 }
 
 fn run<S: Scenario>(seed: u64, steps: u64, keep_lines: bool) -> SeedReport {
-    let mut log = if keep_lines { Log::kept() } else { Log::hashed() };
+    let mut log = if keep_lines { Log::with_lines() } else { Log::digest_only() };
     let mut taken = 0;
     // A panic in the code under test is a broken law like any other, and must leave its log behind.
     let outcome = catch_unwind(AssertUnwindSafe(|| {
@@ -77,6 +77,6 @@ fn run<S: Scenario>(seed: u64, steps: u64, keep_lines: bool) -> SeedReport {
         }
     };
     let (digest, records_digest) = (log.digest(), log.records().finish());
-    let (census, lines) = (log.census().clone(), log.lines().to_vec());
-    SeedReport { seed, steps: taken, digest, records_digest, violation, census, lines }
+    let (census, lines) = (log.coverage().clone(), log.lines().to_vec());
+    SeedReport { seed, steps: taken, digest, records_digest, violation, coverage: census, lines }
 }

@@ -7,24 +7,24 @@
 
 use std::sync::Arc;
 
-use tenure_core::kernel::{HashKey, Limits, Span, State, Tick};
+use tenure_core::kernel::{HashKey, KernelState, Limits, Tick, TickDuration};
 use tenure_core::ledger::EventRecord;
-use tenure_ledger::embedded::{OpenError, Opening, Options, Retention};
-use tenure_ledger::signing::NodeKey;
+use tenure_ledger::embedded::{LedgerOptions, LedgerRecovery, OpenError, Retention};
+use tenure_ledger::signing::LedgerSigningKey;
 use tenure_ledger::testing::FaultyDisk;
-use tenure_ledger::{AppendError, Checkpoint, CheckpointParts, EmbeddedLedger, Ledger, Room};
+use tenure_ledger::{AppendError, Checkpoint, CheckpointParts, EmbeddedLedger, Ledger, SpaceLevel};
 use tenure_registrar::AppendFailure;
 
 use crate::host::TAG;
-use crate::laws::{Violation, law};
+use crate::invariants::{Violation, ensure};
 use crate::log::Log;
 use crate::rng::Rng;
 
 /// Small, so that rotations happen all the time.
-const SEGMENT: u64 = 16_384;
+const SEGMENT_SIZE: u64 = 16_384;
 
 /// What a device that fails says.
-const INPUT_OUTPUT: i32 = 5;
+const EIO: i32 = 5;
 
 /// A ledger, its disk, and what becomes of them.
 #[derive(Debug)]
@@ -33,40 +33,46 @@ pub struct Storage {
     ledger: Option<EmbeddedLedger>,
     rng: Rng,
     /// The machine lost its power since the ledger was last opened.
-    lost_power: bool,
+    is_power_cut_due: bool,
     /// Something is wrong with the disk, so that what is written may fail.
-    troubled: bool,
+    may_fail: bool,
     /// How much room there is on a disk that filled up.
     capacity: Option<u64>,
 }
 
 #[derive(Debug)]
-pub struct Found {
+pub struct RecoveredLedger {
     /// What all events up to the checkpoint add up to.
-    pub state: State,
+    pub state: KernelState,
     pub after: u64,
     pub records: Vec<EventRecord>,
 }
 
 impl Storage {
     /// The storage of a seed, for three in four of each scenario.
-    pub fn of_seed(seed: u64) -> Option<Storage> {
+    pub fn for_seed(seed: u64) -> Option<Storage> {
         let (disk, rng) = (FaultyDisk::new(seed), Rng::new(!seed));
-        let storage = Storage { disk, ledger: None, rng, lost_power: false, troubled: false, capacity: None };
+        let storage =
+            Storage { disk, ledger: None, rng, is_power_cut_due: false, may_fail: false, capacity: None };
         (!matches!(seed % 8, 1 | 2)).then_some(storage)
     }
 
     /// Opens the ledger, after the machine or the process went off perhaps again while it did. Nothing if there is no
     /// room to start.
-    pub fn open(&mut self, limits: &Limits, key: HashKey, log: &mut Log) -> Result<Option<Found>, Violation> {
+    pub fn open(
+        &mut self,
+        limits: &Limits,
+        key: HashKey,
+        log: &mut Log,
+    ) -> Result<Option<RecoveredLedger>, Violation> {
         // Whatever was still to fail does not: a new process, another moment.
-        self.disk.heal();
+        self.disk.clear_faults();
         self.disk.set_capacity(self.capacity);
-        self.troubled = self.capacity.is_some();
+        self.may_fail = self.capacity.is_some();
         loop {
             self.ledger = None;
-            if std::mem::take(&mut self.lost_power) {
-                self.disk.restart()
+            if std::mem::take(&mut self.is_power_cut_due) {
+                self.disk.restart_after_power_cut()
             } else {
                 self.disk.restart_process()
             }
@@ -74,7 +80,7 @@ impl Storage {
                 self.disk.crash_after(self.rng.below(20));
             }
             if self.rng.percent(3) {
-                self.break_soon();
+                self.schedule_fault();
             }
             match self.try_open(limits, key, log) {
                 Ok(found) => {
@@ -82,11 +88,11 @@ impl Storage {
                     self.disk.crash_after(u64::MAX);
                     return Ok(Some(found));
                 }
-                Err(_) if self.disk.is_off() => {
+                Err(_) if self.disk.is_powered_off() => {
                     log.count("went off while starting");
-                    self.lost_power = self.rng.percent(50);
+                    self.is_power_cut_due = self.rng.percent(50);
                 }
-                Err(OpenError::Io(error)) if error.raw_os_error() == Some(INPUT_OUTPUT) => {
+                Err(OpenError::Io(error)) if error.raw_os_error() == Some(EIO) => {
                     log.count("device failed while starting");
                 }
                 Err(OpenError::Io(source) | OpenError::NoSpace { source, .. }) if is_full(&source) => {
@@ -98,45 +104,52 @@ impl Storage {
         }
     }
 
-    fn try_open(&mut self, limits: &Limits, key: HashKey, log: &mut Log) -> Result<Found, OpenError> {
-        let options = Options { segment_size: SEGMENT, reserve: 4 * SEGMENT, witness: None };
-        let mut opening = Opening::begin_on(Arc::new(self.disk.clone()), options)?;
-        if let Some(damage) = opening.warnings().first() {
+    fn try_open(
+        &mut self,
+        limits: &Limits,
+        key: HashKey,
+        log: &mut Log,
+    ) -> Result<RecoveredLedger, OpenError> {
+        let options = LedgerOptions { segment_size: SEGMENT_SIZE, reserve: 4 * SEGMENT_SIZE, witness: None };
+        let mut recovery = LedgerRecovery::begin_on(Arc::new(self.disk.clone()), options)?;
+        if let Some(damage) = recovery.warnings().first() {
             return Err(OpenError::Damaged(damage.clone()));
         }
-        let checkpoint = opening.take_checkpoint();
+        let checkpoint = recovery.take_checkpoint();
         let (state, after) = match &checkpoint {
             Some(checkpoint) => {
-                let state = State::restore(unpadded(checkpoint.state()), TAG, limits.clone(), key);
+                let state = KernelState::restore(unpadded(checkpoint.state()), TAG, limits.clone(), key);
                 let state = state.map_err(|error| OpenError::Io(std::io::Error::other(error)))?;
-                (state, checkpoint.head.head.seq.0)
+                (state, checkpoint.header.head.seq.0)
             }
-            None => (State::new(TAG, limits.clone(), key), 0),
+            None => (KernelState::new(TAG, limits.clone(), key), 0),
         };
         let mut records = Vec::new();
-        while let Some(batch) = opening.next_batch()? {
+        while let Some(batch) = recovery.next_batch()? {
             records.extend(batch.records);
         }
-        self.ledger = Some(opening.finish()?);
+        self.ledger = Some(recovery.finish()?);
         log.count(if after > 0 { "opened from a checkpoint" } else { "opened from the beginning" });
-        Ok(Found { state, after, records })
+        Ok(RecoveredLedger { state, after, records })
     }
 
     pub fn append(&mut self, records: &[EventRecord]) -> Result<Result<(), AppendFailure>, Violation> {
         let Some(ledger) = &mut self.ledger else { return Ok(Err(AppendFailure::NotWritten)) };
         match ledger.append(ledger.head().seq, records, b"seal") {
             Ok(_) => Ok(Ok(())),
-            Err(AppendError::NoSpace | AppendError::Unavailable(_)) if self.troubled => {
+            Err(AppendError::NoSpace | AppendError::Unavailable(_)) if self.may_fail => {
                 Ok(Err(AppendFailure::NotWritten))
             }
-            Err(AppendError::OutcomeUnknown { .. }) if self.troubled => Ok(Err(AppendFailure::Unknown)),
+            Err(AppendError::OutcomeUnknown { .. }) if self.may_fail => {
+                Ok(Err(AppendFailure::OutcomeUnknown))
+            }
             Err(error) => Err(Violation(format!("a batch is refused: {error:?}"))),
         }
     }
 
     /// One of the next writes or syncs fails.
-    pub fn break_soon(&mut self) {
-        self.troubled = true;
+    pub fn schedule_fault(&mut self) {
+        self.may_fail = true;
         let count = self.rng.below(3);
         if self.rng.percent(70) {
             self.disk.fail_sync_after(count)
@@ -147,14 +160,18 @@ impl Storage {
 
     /// The process or the machine goes off, in the middle of writing `records`, or of upkeep, or of nothing. Says
     /// whether the records are there for sure.
-    pub fn crash(&mut self, records: Option<&[EventRecord]>, durable: &State) -> Result<bool, Violation> {
-        self.troubled = true;
-        let most = if self.rng.percent(80) { 4 } else { 24 };
-        self.disk.crash_after(self.rng.below(most));
+    pub fn crash(
+        &mut self,
+        records: Option<&[EventRecord]>,
+        durable: &KernelState,
+    ) -> Result<bool, Violation> {
+        self.may_fail = true;
+        let max_operations = if self.rng.percent(80) { 4 } else { 24 };
+        self.disk.crash_after(self.rng.below(max_operations));
         let is_there = match records {
             Some(records) => self.append(records)?.is_ok(),
             None => {
-                self.look_after(durable)?;
+                self.run_maintenance(durable)?;
                 false
             }
         };
@@ -163,51 +180,51 @@ impl Storage {
     }
 
     /// The power is cut before the next start.
-    pub fn lose_power(&mut self) {
-        self.lost_power = true;
+    pub fn schedule_power_cut(&mut self) {
+        self.is_power_cut_due = true;
     }
 
     /// What the housekeeper does beside the writer, now and then. `durable` is what all events add up to.
-    pub fn look_after(&mut self, durable: &State) -> Result<(), Violation> {
+    pub fn run_maintenance(&mut self, durable: &KernelState) -> Result<(), Violation> {
         let Some(ledger) = &self.ledger else { return Ok(()) };
-        let upkeep = ledger.upkeep();
+        let maintenance = ledger.maintenance();
         let done = match self.rng.below(100) {
-            0..15 => upkeep.make_blanks().map_err(|error| error.to_string()),
+            0..15 => maintenance.fill_segment_pool().map_err(|error| error.to_string()),
             15..18 => {
                 let state = padded(durable);
                 let (head, identity) = (ledger.head(), ledger.identity());
                 let (ledger, epoch) = (identity.ledger, identity.epoch);
                 let parts = CheckpointParts { ledger, epoch, head, keys: &[], state: &state };
-                let bytes = Checkpoint::write(parts, &NodeKey::from_secret(&[7; 32]));
-                upkeep.keep_checkpoint(head, &bytes).map_err(|error| error.to_string())
+                let bytes = Checkpoint::write(parts, &LedgerSigningKey::from_secret(&[7; 32]));
+                maintenance.store_checkpoint(head, &bytes).map_err(|error| error.to_string())
             }
             18..22 => {
-                let retention = Retention { age: Span::from_secs(1 << 30), bytes: 3 * SEGMENT };
-                upkeep.prune(retention, Tick(0)).map(|_| ()).map_err(|error| error.to_string())
+                let retention = Retention { age: TickDuration::from_secs(1 << 30), bytes: 3 * SEGMENT_SIZE };
+                maintenance.prune(retention, Tick(0)).map(|_| ()).map_err(|error| error.to_string())
             }
             _ => Ok(()),
         };
-        law(done.is_ok() || self.troubled, || format!("upkeep fails on a disk that does not: {done:?}"))
+        ensure(done.is_ok() || self.may_fail, || format!("upkeep fails on a disk that does not: {done:?}"))
     }
 
     /// The disk fills up, but for a little.
-    pub fn fill(&mut self) {
-        self.troubled = true;
-        self.capacity = Some(self.disk.used() + self.rng.below(2 * SEGMENT));
+    pub fn fill_disk(&mut self) {
+        self.may_fail = true;
+        self.capacity = Some(self.disk.used_bytes() + self.rng.below(2 * SEGMENT_SIZE));
         self.disk.set_capacity(self.capacity);
     }
 
-    pub fn free(&mut self) {
+    pub fn free_disk(&mut self) {
         self.capacity = None;
         self.disk.set_capacity(None);
         if let Some(ledger) = &self.ledger {
             // The next round of the housekeeper; if it fails, that is for the one after it.
-            let _ = ledger.upkeep().make_blanks();
+            let _ = ledger.maintenance().fill_segment_pool();
         }
     }
 
-    pub fn room(&self) -> Room {
-        self.ledger.as_ref().map_or(Room::Plenty, Ledger::room)
+    pub fn space_level(&self) -> SpaceLevel {
+        self.ledger.as_ref().map_or(SpaceLevel::Plenty, Ledger::space_level)
     }
 }
 
@@ -215,15 +232,15 @@ impl Storage {
 ///
 /// The disk's faults depend on how many sectors are written, and the format of checkpoints may change: without
 /// this, every byte more or less would lead to another world, with other records.
-const CHECKPOINT: usize = 131_072;
+const PADDED_CHECKPOINT_SIZE: usize = 131_072;
 
 /// The state as bytes: behind its length, and filled up with zeros.
-fn padded(state: &State) -> Vec<u8> {
+fn padded(state: &KernelState) -> Vec<u8> {
     let mut bytes = vec![0; 8];
     state.save(&mut |piece| bytes.extend_from_slice(piece));
     let length = bytes.len() as u64 - 8;
     bytes[..8].copy_from_slice(&length.to_be_bytes());
-    bytes.resize(bytes.len().next_multiple_of(CHECKPOINT), 0);
+    bytes.resize(bytes.len().next_multiple_of(PADDED_CHECKPOINT_SIZE), 0);
     bytes
 }
 

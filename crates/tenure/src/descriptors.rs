@@ -11,11 +11,11 @@ use rustix::net::{
 };
 
 /// The most at once: standard input, output and error.
-const MOST: usize = 3;
+const MAX_DESCRIPTORS: usize = 3;
 
 /// Hands these over, at most three.
 pub fn send(stream: &UnixStream, descriptors: &[BorrowedFd<'_>]) -> io::Result<()> {
-    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(MOST))];
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(MAX_DESCRIPTORS))];
     let mut control = SendAncillaryBuffer::new(&mut space);
     assert!(control.push(SendAncillaryMessage::ScmRights(descriptors)), "there is space for three");
     sendmsg(stream, &[IoSlice::new(b".")], &mut control, SendFlags::NOSIGNAL)?;
@@ -24,7 +24,7 @@ pub fn send(stream: &UnixStream, descriptors: &[BorrowedFd<'_>]) -> io::Result<(
 
 /// Takes as many as are wanted. An error if fewer come, or the other one is gone.
 pub fn receive<const N: usize>(stream: &UnixStream) -> io::Result<[OwnedFd; N]> {
-    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(MOST))];
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(MAX_DESCRIPTORS))];
     let mut control = RecvAncillaryBuffer::new(&mut space);
     let mut byte = [0];
     recvmsg(stream, &mut [IoSliceMut::new(&mut byte)], &mut control, RecvFlags::CMSG_CLOEXEC)?;

@@ -41,7 +41,7 @@ pub fn milliseconds(duration: Duration) -> u64 {
 }
 
 /// A length of time in few letters: the two largest units that it has, `1m 12s`.
-pub fn short(milliseconds: u64) -> String {
+pub fn format_short(milliseconds: u64) -> String {
     if milliseconds < 1_000 {
         return format!("{milliseconds}ms");
     }
@@ -98,7 +98,7 @@ mod tests {
             (3_600_000, "1h"),
             (90_061_000, "1d 1h"),
         ] {
-            assert_eq!(short(milliseconds), text);
+            assert_eq!(format_short(milliseconds), text);
         }
     }
 }

@@ -3,7 +3,7 @@
 use std::io;
 use std::os::fd::{AsFd as _, OwnedFd};
 
-use tenure_gate::process::{Process, Watch};
+use tenure_gate::process::{ProcessExitWatch, ProcessId};
 use tokio::io::unix::AsyncFd;
 
 /// The answer is no: damage was found, a passport is not genuine, nobody holds it, what was asked for makes no sense
@@ -27,16 +27,16 @@ pub const CANNOT_EXECUTE: u8 = 126;
 pub const NO_SUCH_COMMAND: u8 = 127;
 
 /// The code that shells give a process that a signal has ended.
-pub fn by_signal(signal: i32) -> u8 {
+pub fn code_for_signal(signal: i32) -> u8 {
     u8::try_from(128_i32.saturating_add(signal)).unwrap_or(u8::MAX)
 }
 
 #[derive(Debug)]
-pub struct Gone(Option<AsyncFd<OwnedFd>>);
+pub struct ProcessExit(Option<AsyncFd<OwnedFd>>);
 
-impl Gone {
+impl ProcessExit {
     /// Watches this process, if there is one and it can be watched.
-    pub fn of(process: Option<&Process>) -> Self {
+    pub fn new(process: Option<&ProcessId>) -> Self {
         Self(process.and_then(|process| watch(process).ok().flatten()))
     }
 
@@ -53,7 +53,7 @@ impl Gone {
     deprecated,
     reason = "what could go wrong is a descriptor that is closed or becomes another; one that we own is neither"
 )]
-fn watch(process: &Process) -> io::Result<Option<AsyncFd<OwnedFd>>> {
-    let watch = Watch::of(process).map(|watch| watch.as_fd().try_clone_to_owned());
+fn watch(process: &ProcessId) -> io::Result<Option<AsyncFd<OwnedFd>>> {
+    let watch = ProcessExitWatch::of(process).map(|watch| watch.as_fd().try_clone_to_owned());
     watch.transpose()?.map(AsyncFd::new).transpose()
 }

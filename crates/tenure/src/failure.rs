@@ -5,10 +5,10 @@ use std::io;
 use std::process::ExitCode;
 
 use tenure_ledger::embedded::{CopyError, OpenError};
-use tenure_registrar::shell::{AuditError, ReplayError, RestoreFailure, ServiceError};
+use tenure_registrar::runtime::{LedgerVerificationError, ReplayError, RestoreFailure, ServiceError};
 
 use crate::exit;
-use crate::message::{explain, tell};
+use crate::message::{format_error, print_stderr};
 
 /// What is said on standard error, and the exit code.
 #[derive(Debug)]
@@ -20,15 +20,15 @@ pub struct Failure {
 impl Failure {
     /// `what` could not be done, for this reason.
     pub fn new(code: u8, what: &str, error: &dyn Error) -> Self {
-        Self { code, text: explain(what, error) }
+        Self { code, text: format_error(what, error) }
     }
 
-    pub fn no(what: &str) -> Self {
-        Self::said(exit::NO, what)
+    pub fn negative_result(what: &str) -> Self {
+        Self::from_message(exit::NO, what)
     }
 
     /// What is said says it all.
-    pub fn said(code: u8, what: &str) -> Self {
+    pub fn from_message(code: u8, what: &str) -> Self {
         Self { code, text: format!("tenure: {what}\n") }
     }
 
@@ -52,7 +52,7 @@ impl Failure {
 
     /// Says it. The exit code is what is left.
     pub fn report(self) -> ExitCode {
-        tell(&self.text);
+        print_stderr(&self.text);
         self.code.into()
     }
 }
@@ -85,10 +85,10 @@ impl From<ReplayError> for Failure {
     }
 }
 
-impl From<AuditError> for Failure {
-    fn from(error: AuditError) -> Self {
+impl From<LedgerVerificationError> for Failure {
+    fn from(error: LedgerVerificationError) -> Self {
         match error {
-            AuditError::Open(error) => error.into(),
+            LedgerVerificationError::Open(error) => error.into(),
             error => Self::new(exit::NO, "the ledger is not as it should be", &error),
         }
     }
@@ -109,7 +109,7 @@ impl From<RestoreFailure> for Failure {
     fn from(error: RestoreFailure) -> Self {
         let code = match &error {
             RestoreFailure::Open(ServiceError::Open(error)) => code_of_open(error),
-            RestoreFailure::Open(_) | RestoreFailure::NoFencesLeft(_) => exit::NO,
+            RestoreFailure::Open(_) | RestoreFailure::FencesExhausted(_) => exit::NO,
             _ => exit::DISK,
         };
         Self::new(code, "the copy did not take its original's place", &error)
@@ -122,8 +122,8 @@ fn code_of_open(error: &OpenError) -> u8 {
         OpenError::Damaged(_)
         | OpenError::NoIdentity(_)
         | OpenError::Copy(_)
-        | OpenError::Foreign
-        | OpenError::Behind { .. } => exit::NO,
+        | OpenError::OtherMachine
+        | OpenError::OutdatedCopy { .. } => exit::NO,
         OpenError::SegmentSize(_) => exit::CONFIGURATION,
         _ => exit::UNAVAILABLE,
     }

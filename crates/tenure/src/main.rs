@@ -1,5 +1,6 @@
 //! The command line.
 
+mod client;
 mod command;
 mod configuration;
 mod daemon;
@@ -11,9 +12,8 @@ mod guard;
 mod mcp;
 mod message;
 mod output;
-mod probe;
-mod server;
-mod watched;
+mod process_supervisor;
+mod seccomp_probe;
 mod worker;
 
 use std::process::ExitCode;
@@ -32,20 +32,20 @@ struct Arguments {
 }
 
 fn main() -> ExitCode {
-    if let Some(code) = command::assistant(std::env::args_os()) {
+    if let Some(code) = command::run_internal_subcommand(std::env::args_os()) {
         return code;
     }
-    if let Some(code) = guard::assistant(std::env::args_os()) {
+    if let Some(code) = guard::run_internal_subcommand(std::env::args_os()) {
         return code;
     }
-    if let Some(code) = probe::assistant(std::env::args_os()) {
+    if let Some(code) = seccomp_probe::run_internal_subcommand(std::env::args_os()) {
         return code;
     }
     if let Some(code) = command::doctors_assistant(std::env::args_os()) {
         return code;
     }
     // Before anything else: a hook has to be quick, and a wrong command line of one must not let an edit through.
-    if let Some(code) = command::hook(std::env::args_os()) {
+    if let Some(code) = command::run_hook_command(std::env::args_os()) {
         return code;
     }
     match Arguments::try_parse() {

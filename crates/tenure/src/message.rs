@@ -7,12 +7,12 @@ use std::io::{IsTerminal as _, Write as _};
 use rustix::termios::{isatty, tcgetwinsize};
 
 /// Says `what`, and under it everything that led to it.
-pub fn complain(what: &str, error: &dyn Error) {
-    tell(&explain(what, error));
+pub fn print_error(what: &str, error: &dyn Error) {
+    print_stderr(&format_error(what, error));
 }
 
 /// What [`complain`] says.
-pub fn explain(what: &str, error: &dyn Error) -> String {
+pub fn format_error(what: &str, error: &dyn Error) -> String {
     let mut text = format!("tenure: {what}: {error}\n");
     let mut cause = error.source();
     while let Some(error) = cause {
@@ -23,7 +23,7 @@ pub fn explain(what: &str, error: &dyn Error) -> String {
 }
 
 /// Writes `text` to standard error, if anybody listens.
-pub fn tell(text: &str) {
+pub fn print_stderr(text: &str) {
     let _ = std::io::stderr().write_all(text.as_bytes());
 }
 
@@ -49,7 +49,7 @@ impl Progress {
         let columns = if columns == 0 { 80 } else { usize::from(columns) };
         let text: String = text.chars().filter(|letter| !letter.is_control()).take(columns - 1).collect();
         if self.shown.as_ref() != Some(&text) {
-            tell(&format!("\r{text}\x1b[K"));
+            print_stderr(&format!("\r{text}\x1b[K"));
             self.shown = Some(text);
         }
     }
@@ -58,17 +58,17 @@ impl Progress {
 impl Drop for Progress {
     fn drop(&mut self) {
         if self.shown.is_some() {
-            tell("\r\x1b[K");
+            print_stderr("\r\x1b[K");
         }
     }
 }
 
 /// No line is made shorter than this: on a narrower terminal nothing helps.
-const LEAST: usize = 40;
+const MIN_COLUMNS: usize = 40;
 
 /// The text as lines that fit on the terminal that standard output is, each after `indent` but the first, which follows
 /// `begin`. One line, if it is none: programs read that.
-pub fn paragraph(begin: &str, text: &str, indent: &str) -> String {
+pub fn wrap_paragraph(begin: &str, text: &str, indent: &str) -> String {
     let is_shown = isatty(std::io::stdout());
     let columns =
         tcgetwinsize(std::io::stdout()).ok().filter(|_| is_shown).map(|size| usize::from(size.ws_col));
@@ -76,7 +76,7 @@ pub fn paragraph(begin: &str, text: &str, indent: &str) -> String {
 }
 
 fn wrapped(begin: &str, text: &str, indent: &str, columns: usize) -> String {
-    let columns = columns.max(LEAST);
+    let columns = columns.max(MIN_COLUMNS);
     let width = |text: &str| text.chars().count();
     let mut lines = begin.to_owned();
     let mut used = width(begin);

@@ -8,7 +8,7 @@ use clap::Args;
 use comfy_table::presets::NOTHING;
 use jiff::Timestamp;
 use serde::Serialize;
-use tenure_core::kernel::{Anchor, Tick};
+use tenure_core::kernel::{ClockAnchor, Tick};
 
 use crate::failure::Failure;
 
@@ -26,7 +26,7 @@ impl Format {
         result: &T,
         text: impl FnOnce(&T) -> D,
     ) -> Result<(), Failure> {
-        Ok(if self.json { write_answer(result) } else { write_text(&text(result).to_string()) }?)
+        Ok(if self.json { write_json(result) } else { write_text(&text(result).to_string()) }?)
     }
 
     /// Prints `empty` instead of a table that has no rows.
@@ -37,7 +37,7 @@ impl Format {
         table: impl FnOnce(&T) -> Table,
     ) -> Result<(), Failure> {
         if self.json {
-            return Ok(write_answer(result)?);
+            return Ok(write_json(result)?);
         }
         let table = table(result);
         Ok(if table.0.len() > 1 { write_table(&table) } else { write_text(empty) }?)
@@ -45,13 +45,13 @@ impl Format {
 }
 
 /// Standard output, written in large pieces. Whoever is done calls `flush`: what `drop` cannot write is lost unsaid.
-pub fn standard() -> BufWriter<StdoutLock<'static>> {
+pub fn buffered_stdout() -> BufWriter<StdoutLock<'static>> {
     BufWriter::with_capacity(1 << 16, io::stdout().lock())
 }
 
 /// Writes what the server said, as it said it, on one line.
-pub fn write_answer(answer: &impl Serialize) -> io::Result<()> {
-    let mut output = standard();
+pub fn write_json(answer: &impl Serialize) -> io::Result<()> {
+    let mut output = buffered_stdout();
     serde_json::to_writer(&mut output, answer)?;
     writeln!(output)?;
     output.flush()
@@ -60,14 +60,14 @@ pub fn write_answer(answer: &impl Serialize) -> io::Result<()> {
 /// Writes a table, with its heads in bold where a terminal shows them and nobody objects (`NO_COLOR`).
 pub fn write_table(table: &Table) -> io::Result<()> {
     let text = table.to_string();
-    let (heads, rows) = text.split_once('\n').unwrap_or((&text, ""));
+    let (heads, body) = text.split_once('\n').unwrap_or((&text, ""));
     let mut output = AutoStream::auto(io::stdout().lock());
-    write!(output, "\x1b[1m{heads}\x1b[0m\n{rows}")?;
+    write!(output, "\x1b[1m{heads}\x1b[0m\n{body}")?;
     output.flush()
 }
 
 pub fn write_text(text: &str) -> io::Result<()> {
-    let mut output = standard();
+    let mut output = buffered_stdout();
     output.write_all(text.as_bytes())?;
     output.flush()
 }
@@ -78,7 +78,7 @@ pub struct Table(Vec<Vec<String>>);
 
 impl Table {
     /// A table with these names over its columns.
-    pub fn with_heads(heads: &[&str]) -> Self {
+    pub fn with_header(heads: &[&str]) -> Self {
         Self(vec![heads.iter().map(ToString::to_string).collect()])
     }
 
@@ -108,19 +108,19 @@ impl std::fmt::Display for Table {
 }
 
 /// A tick as RFC 3339 in UTC with milliseconds, by the ledger's own anchor. It decides nothing.
-pub fn time_of(anchor: Anchor, tick: Tick) -> String {
-    time_of_wall(anchor.wall_of(tick))
+pub fn format_tick(anchor: ClockAnchor, tick: Tick) -> String {
+    format_wall_time(anchor.wall_time_of(tick))
 }
 
 /// Unix nanoseconds as RFC 3339 in UTC with milliseconds.
-pub fn time_of_wall(nanoseconds: u64) -> String {
+pub fn format_wall_time(nanoseconds: u64) -> String {
     // 2^64 nanoseconds end in the year 2554.
     let time = Timestamp::from_nanosecond(nanoseconds.into()).unwrap_or(Timestamp::UNIX_EPOCH);
     format!("{time:.3}")
 }
 
 /// A length of time in words: the two largest units that it has.
-pub fn in_words(milliseconds: u64) -> String {
+pub fn format_duration(milliseconds: u64) -> String {
     let units = [("day", 86_400_000), ("hour", 3_600_000), ("minute", 60_000), ("second", 1_000)];
     let mut rest = milliseconds;
     let mut words = Vec::new();
@@ -141,7 +141,7 @@ mod tests {
 
     #[test]
     fn table_columns_are_aligned_without_trailing_spaces() {
-        let mut table = Table::with_heads(&["A", "LONG"]);
+        let mut table = Table::with_header(&["A", "LONG"]);
         table.row(["größer".to_owned(), "x".to_owned()]);
         table.row(["y".to_owned(), String::new()]);
         assert_eq!(table.to_string(), "A       LONG\ngrößer  x\ny\n");
@@ -164,14 +164,14 @@ mod tests {
             (86_400_000, "1 day"),
             (90_061_000, "1 day and 1 hour"),
         ] {
-            assert_eq!(in_words(milliseconds), words);
+            assert_eq!(format_duration(milliseconds), words);
         }
     }
 
     #[test]
     fn tick_is_formatted_as_a_time_by_the_anchor() {
-        let anchor = Anchor { tick: Tick(5_000_000), wall: 1_700_000_000_000_000_000 };
-        assert_eq!(time_of(anchor, Tick(5_001_500)), "2023-11-14T22:13:20.001Z");
-        assert_eq!(time_of(anchor, Tick(4_000_000)), "2023-11-14T22:13:19.000Z");
+        let anchor = ClockAnchor { tick: Tick(5_000_000), wall: 1_700_000_000_000_000_000 };
+        assert_eq!(format_tick(anchor, Tick(5_001_500)), "2023-11-14T22:13:20.001Z");
+        assert_eq!(format_tick(anchor, Tick(4_000_000)), "2023-11-14T22:13:19.000Z");
     }
 }

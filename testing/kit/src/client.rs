@@ -24,7 +24,7 @@ pub struct HeldLease {
     pub token: String,
     pub fence: u64,
     /// In Unix milliseconds.
-    pub ends: i64,
+    pub expires_at_ms: i64,
 }
 
 impl TestClient {
@@ -43,14 +43,14 @@ impl TestClient {
     }
 
     /// Another connection to the same server.
-    pub fn another(&self) -> Self {
+    pub fn reconnect(&self) -> Self {
         Self::with_token(&self.address, &self.admin).unwrap()
     }
 
     /// One request. An error: the connection ended before the response, so the outcome is unknown.
-    pub fn ask(&mut self, line: &str, key: Option<&str>, body: &str) -> io::Result<Response> {
+    pub fn request(&mut self, line: &str, key: Option<&str>, body: &str) -> io::Result<Response> {
         self.send(line, key, body)?;
-        self.answer()
+        self.read_response()
     }
 
     /// A request whose answer is read later, with [`TestClient::answer`].
@@ -64,29 +64,29 @@ impl TestClient {
 
     /// Asks for `resource`.
     pub fn acquire(&mut self, resource: &str, ttl_ms: u64, key: Option<&str>) -> io::Result<Response> {
-        self.ask("POST /v1/leases", key, &lease_request(resource, "tester", ttl_ms).to_string())
+        self.request("POST /v1/leases", key, &lease_request(resource, "tester", ttl_ms).to_string())
     }
 
     /// Renews, for as long as it was granted.
     pub fn renew(&mut self, lease: &HeldLease) -> io::Result<Response> {
         let line = format!("POST /v1/leases/{}/renew", lease.id);
-        self.ask(&line, None, &json!({"token": lease.token}).to_string())
+        self.request(&line, None, &json!({"token": lease.token}).to_string())
     }
 
     /// Releases.
     pub fn release(&mut self, lease: &HeldLease) -> io::Result<Response> {
         let line = format!("POST /v1/leases/{}/release", lease.id);
-        self.ask(&line, None, &json!({"token": lease.token}).to_string())
+        self.request(&line, None, &json!({"token": lease.token}).to_string())
     }
 
     /// Looks at a lease.
     pub fn show(&mut self, id: &str) -> io::Result<Response> {
-        self.ask(&format!("GET /v1/leases/{id}"), None, "")
+        self.request(&format!("GET /v1/leases/{id}"), None, "")
     }
 
     /// The response to what was sent.
-    pub fn answer(&mut self) -> io::Result<Response> {
-        let response = http::read_one(&mut self.stream)?;
+    pub fn read_response(&mut self) -> io::Result<Response> {
+        let response = http::read_response(&mut self.stream)?;
         serde_json::from_str::<serde_json::Value>(&response.text)?;
         Ok(response)
     }
@@ -95,9 +95,14 @@ impl TestClient {
 impl Response {
     /// The lease that was granted; panics if none was.
     #[track_caller]
-    pub fn held(&self) -> HeldLease {
+    pub fn held_lease(&self) -> HeldLease {
         assert_eq!(self.status, 201, "{self:?}");
-        let (id, token) = self.granted();
-        HeldLease { id, token, fence: self.body["lease"]["fence"].as_u64().unwrap(), ends: self.ends() }
+        let (id, token) = self.lease_id_and_token();
+        HeldLease {
+            id,
+            token,
+            fence: self.body["lease"]["fence"].as_u64().unwrap(),
+            expires_at_ms: self.lease_expires_at_ms(),
+        }
     }
 }

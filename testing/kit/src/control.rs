@@ -5,12 +5,12 @@ use std::net::{Shutdown, TcpStream};
 use serde_json::{Value, json};
 use tokio_tungstenite::tungstenite::{Error, Message, WebSocket};
 
-use crate::http::{Response, text};
+use crate::http::{Response, json_string};
 use crate::server::TestServer;
-use crate::{traces, websocket};
+use crate::{leak_recorder, websocket};
 
 /// A connection, and what came over it and was not looked at yet.
-pub struct Client {
+pub struct ControlClient {
     socket: WebSocket<TcpStream>,
     pub pending: Vec<Value>,
     next_request: u64,
@@ -18,13 +18,13 @@ pub struct Client {
 
 /// A lease, as its owner knows it.
 #[derive(Clone)]
-pub struct Lease {
+pub struct ControlLease {
     pub id: String,
     pub token: String,
 }
 
 /// Runs a story twice: with the device's clock at its beginning, and 3 s before it wraps.
-pub fn on_each_clock(story: impl Fn(&TestServer)) {
+pub fn run_on_each_clock(story: impl Fn(&TestServer)) {
     for millis_at_start in [0, u32::MAX - 2_999] {
         let server = TestServer::start_with(|settings| settings.control.millis_at_start = millis_at_start);
         story(&server);
@@ -33,7 +33,7 @@ pub fn on_each_clock(story: impl Fn(&TestServer)) {
 }
 
 /// A server on which a lease lasts for so long. The device's clock wraps a second after its start.
-pub fn with_ttl(ttl_ms: u32) -> TestServer {
+pub fn start_with_ttl(ttl_ms: u32) -> TestServer {
     let change = |settings: &mut tenure_server::Settings| {
         settings.control.ttl_ms = ttl_ms;
         settings.control.millis_at_start = u32::MAX - 999;
@@ -41,12 +41,12 @@ pub fn with_ttl(ttl_ms: u32) -> TestServer {
     TestServer::start_with(change)
 }
 
-impl Client {
+impl ControlClient {
     pub fn open(server: &TestServer) -> Self {
-        Self::open_as(server, &server.token)
+        Self::open_with_token(server, &server.token)
     }
 
-    pub fn open_as(server: &TestServer, token: &str) -> Self {
+    pub fn open_with_token(server: &TestServer, token: &str) -> Self {
         Self::try_open(server, token).unwrap()
     }
 
@@ -83,9 +83,9 @@ impl Client {
                 let mut seen = message.clone();
                 // The one message in which the token may be.
                 if message["type"] == "control.acquired" {
-                    traces::take_secrets(&mut seen, &mut traces::secret);
+                    leak_recorder::remove_secrets(&mut seen, &mut leak_recorder::record_secret);
                 }
-                traces::seen(seen.to_string().as_bytes());
+                leak_recorder::record_output(seen.to_string().as_bytes());
                 return Ok(message);
             }
         }
@@ -97,13 +97,13 @@ impl Client {
     }
 
     /// The next message for which this holds; the others stay.
-    pub fn receive_where(&mut self, wanted: impl Fn(&Value) -> bool) -> Value {
-        if let Some(place) = self.pending.iter().position(&wanted) {
-            return self.pending.remove(place);
+    pub fn receive_where(&mut self, matches: impl Fn(&Value) -> bool) -> Value {
+        if let Some(index) = self.pending.iter().position(&matches) {
+            return self.pending.remove(index);
         }
         loop {
             let message = self.read().unwrap();
-            if wanted(&message) {
+            if matches(&message) {
                 return message;
             }
             self.pending.push(message);
@@ -111,23 +111,23 @@ impl Client {
     }
 
     /// The next broadcast.
-    pub fn change(&mut self) -> Value {
+    pub fn next_state_change(&mut self) -> Value {
         self.receive_where(|message| message["type"] == "control.stateChanged")
     }
 
     /// The next broadcast of this event.
-    pub fn change_to(&mut self, event: &str) -> Value {
+    pub fn next_state_change_to(&mut self, event: &str) -> Value {
         self.receive_where(|message| message["type"] == "control.stateChanged" && message["event"] == event)
     }
 
     /// Sends a command, and waits for its answer.
-    pub fn ask(&mut self, kind: &str, fields: &Value) -> Value {
-        let request = self.begin(kind, fields);
-        self.answer(&request)
+    pub fn request(&mut self, kind: &str, fields: &Value) -> Value {
+        let request = self.send_command(kind, fields);
+        self.wait_for_response(&request)
     }
 
     /// Sends a command.
-    pub fn begin(&mut self, kind: &str, fields: &Value) -> String {
+    pub fn send_command(&mut self, kind: &str, fields: &Value) -> String {
         self.next_request += 1;
         let request = format!("req-{}", self.next_request);
         let mut message = fields.clone();
@@ -138,14 +138,14 @@ impl Client {
     }
 
     /// Waits for the answer to a command.
-    pub fn answer(&mut self, request: &str) -> Value {
+    pub fn wait_for_response(&mut self, request: &str) -> Value {
         self.receive_where(|message| message["requestId"] == request)
     }
 
     /// What a command fails with.
     #[track_caller]
-    pub fn refused(&mut self, kind: &str, fields: &Value) -> String {
-        let answer = self.ask(kind, fields);
+    pub fn request_error(&mut self, kind: &str, fields: &Value) -> String {
+        let answer = self.request(kind, fields);
         assert_eq!((&answer["type"], &answer["success"]), (&json!("error"), &json!(false)), "{answer}");
         answer["error"]["code"].as_str().unwrap().to_owned()
     }
@@ -154,43 +154,46 @@ impl Client {
     pub fn try_acquire(&mut self, name: &str) -> Value {
         let instance = "6f0d84a3-8f49-4da8-8c70-0b8f6db5a870";
         let fields = json!({ "clientName": name, "clientInstanceId": instance, "scope": "global" });
-        self.ask("control.acquire", &fields)
+        self.request("control.acquire", &fields)
     }
 
     /// Gets the lease.
     #[track_caller]
-    pub fn acquire(&mut self, name: &str) -> Lease {
+    pub fn acquire(&mut self, name: &str) -> ControlLease {
         let answer = self.try_acquire(name);
         assert_eq!(answer["type"], "control.acquired", "{answer}");
-        Lease { id: text(&answer["data"]["leaseId"]), token: text(&answer["data"]["leaseToken"]) }
+        ControlLease {
+            id: json_string(&answer["data"]["leaseId"]),
+            token: json_string(&answer["data"]["leaseToken"]),
+        }
     }
 
-    pub fn heartbeat(&mut self, lease: &Lease) -> Value {
-        self.ask("control.heartbeat", &lease.shown())
+    pub fn heartbeat(&mut self, lease: &ControlLease) -> Value {
+        self.request("control.heartbeat", &lease.credentials())
     }
 
-    pub fn release(&mut self, lease: &Lease) -> Value {
-        self.ask("control.release", &lease.shown())
+    pub fn release(&mut self, lease: &ControlLease) -> Value {
+        self.request("control.release", &lease.credentials())
     }
 
     pub fn status(&mut self) -> Value {
-        self.ask("control.status", &json!({}))["data"].clone()
+        self.request("control.status", &json!({}))["data"].clone()
     }
 
     /// Breaks the connection without a farewell.
-    pub fn vanish(self) {
+    pub fn disconnect(self) {
         self.socket.get_ref().shutdown(Shutdown::Both).unwrap();
     }
 }
 
-impl Lease {
-    pub fn shown(&self) -> Value {
+impl ControlLease {
+    pub fn credentials(&self) -> Value {
         json!({ "leaseId": self.id, "leaseToken": self.token })
     }
 }
 
 /// A request that shows a lease.
-pub fn rest(
+pub fn send_rest_request(
     server: &TestServer,
     line: &str,
     token: Option<&str>,
@@ -200,5 +203,5 @@ pub fn rest(
     let mut headers = vec![server.bearer(), "Content-Type: application/json".to_owned()];
     headers.extend(token.map(|token| format!("X-Control-Lease: {token}")));
     headers.extend(id.map(|id| format!("X-Control-Lease-Id: {id}")));
-    server.ask(line, &headers, &body.to_string())
+    server.request(line, &headers, &body.to_string())
 }

@@ -8,7 +8,7 @@ use serde_json::Value;
 use crate::server::TestServer;
 
 /// An open stream.
-pub struct Stream {
+pub struct SseStream {
     reader: BufReader<TcpStream>,
     /// What has come and was not looked at yet.
     pending: Vec<u8>,
@@ -18,14 +18,14 @@ pub struct Stream {
 
 /// One message.
 #[derive(Debug, Clone)]
-pub struct Message {
+pub struct SseMessage {
     pub id: String,
     pub name: String,
     pub data: Value,
 }
 
-impl Message {
-    pub fn kind(&self) -> &str {
+impl SseMessage {
+    pub fn event_type(&self) -> &str {
         self.data["type"].as_str().unwrap()
     }
 
@@ -47,12 +47,12 @@ fn request(server: &TestServer, token: &str, path: &str, last_event_id: Option<&
 }
 
 /// Listens as an administrator.
-pub fn listen(server: &TestServer, path: &str, last_event_id: Option<&str>) -> Stream {
+pub fn listen(server: &TestServer, path: &str, last_event_id: Option<&str>) -> SseStream {
     listen_as(server, &server.token, path, last_event_id)
 }
 
 /// Listens with this token.
-pub fn listen_as(server: &TestServer, token: &str, path: &str, last_event_id: Option<&str>) -> Stream {
+pub fn listen_as(server: &TestServer, token: &str, path: &str, last_event_id: Option<&str>) -> SseStream {
     let mut reader = BufReader::new(request(server, token, path, last_event_id));
     let mut head = String::new();
     while !head.ends_with("\r\n\r\n") {
@@ -60,22 +60,22 @@ pub fn listen_as(server: &TestServer, token: &str, path: &str, last_event_id: Op
     }
     assert!(head.starts_with("HTTP/1.1 200"), "{head}");
     assert!(head.contains("content-type: text/event-stream\r\n"), "{head}");
-    let mut stream = Stream { reader, pending: Vec::new(), last_id: String::new() };
+    let mut stream = SseStream { reader, pending: Vec::new(), last_id: String::new() };
     // The greeting says where it begins, so that from here on nothing is missed.
-    stream.block().expect("a stream begins with a greeting");
+    stream.next_block().expect("a stream begins with a greeting");
     stream
 }
 
-impl Stream {
+impl SseStream {
     #[track_caller]
-    pub fn expect(&mut self, kind: &str) -> Message {
+    pub fn expect(&mut self, kind: &str) -> SseMessage {
         let message = self.next().unwrap_or_else(|| panic!("the stream ended before {kind}"));
-        assert_eq!(message.kind(), kind, "{message:?}");
+        assert_eq!(message.event_type(), kind, "{message:?}");
         message
     }
 
     /// Everything up to the next empty line.
-    pub fn block(&mut self) -> Option<String> {
+    pub fn next_block(&mut self) -> Option<String> {
         loop {
             if let Some(end) = self.pending.windows(2).position(|two| two == b"\n\n") {
                 let rest = self.pending.split_off(end + 2);
@@ -104,14 +104,14 @@ impl Stream {
     }
 }
 
-impl Iterator for Stream {
-    type Item = Message;
+impl Iterator for SseStream {
+    type Item = SseMessage;
 
     /// The next message; nothing at the end of the stream.
-    fn next(&mut self) -> Option<Message> {
+    fn next(&mut self) -> Option<SseMessage> {
         // Heartbeats go on for ever; what they come instead of would be waited for as long.
         for _ in 0..4 {
-            let block = self.block()?;
+            let block = self.next_block()?;
             let field = |name: &str| {
                 let prefix = format!("{name}: ");
                 block.lines().find_map(|line| line.strip_prefix(&prefix).map(str::to_owned))
@@ -119,7 +119,7 @@ impl Iterator for Stream {
             if let Some(data) = field("data") {
                 let name = field("event").unwrap_or_default();
                 let data = serde_json::from_str(&data).unwrap_or_else(|error| panic!("{error}: {data}"));
-                return Some(Message { id: field("id").unwrap(), name, data });
+                return Some(SseMessage { id: field("id").unwrap(), name, data });
             }
         }
         panic!("there was nothing but heartbeats");

@@ -7,11 +7,11 @@ use std::thread::JoinHandle;
 use serde_json::Value;
 
 use crate::process::CommandOutput;
-use crate::program::{output, tenure};
+use crate::program::{run_command, tenure_command};
 
 /// A request as it arrived.
 #[derive(Debug)]
-pub struct Received {
+pub struct ReceivedRequest {
     /// Such as `GET /v1/leases`.
     pub line: String,
     pub headers: Vec<String>,
@@ -21,7 +21,7 @@ pub struct Received {
 /// A server that runs until it has given its responses.
 pub struct FakeServer {
     pub url: String,
-    serving: JoinHandle<Vec<Received>>,
+    serving: JoinHandle<Vec<ReceivedRequest>>,
 }
 
 impl FakeServer {
@@ -34,7 +34,7 @@ impl FakeServer {
             let mut input = BufReader::new(stream.try_clone().unwrap());
             let mut received = Vec::new();
             for (status, body) in responses {
-                received.push(Received::read(&mut input));
+                received.push(ReceivedRequest::read(&mut input));
                 let media =
                     if status.starts_with('2') { "application/json" } else { "application/problem+json" };
                 let body = body.to_string();
@@ -47,25 +47,28 @@ impl FakeServer {
     }
 
     /// What it received.
-    pub fn end(self) -> Vec<Received> {
+    pub fn finish(self) -> Vec<ReceivedRequest> {
         self.serving.join().unwrap()
     }
 
     /// Runs `tenure` with these arguments against such a server: its output, and what the server received.
-    pub fn run(arguments: &[&str], responses: Vec<(&'static str, Value)>) -> (CommandOutput, Vec<Received>) {
+    pub fn run(
+        arguments: &[&str],
+        responses: Vec<(&'static str, Value)>,
+    ) -> (CommandOutput, Vec<ReceivedRequest>) {
         let server = Self::start(responses);
-        (run_against(&server.url, arguments), server.end())
+        (run_against(&server.url, arguments), server.finish())
     }
 }
 
 /// Runs `tenure` with these arguments against a server at this address.
 pub fn run_against(url: &str, arguments: &[&str]) -> CommandOutput {
     let folder = tempfile::tempdir().unwrap();
-    let mut command = tenure(folder.path());
-    output(command.args(arguments).env("TENURE_URL", url).env("TENURE_TOKEN", "tnr_played"))
+    let mut command = tenure_command(folder.path());
+    run_command(command.args(arguments).env("TENURE_URL", url).env("TENURE_TOKEN", "tnr_played"))
 }
 
-impl Received {
+impl ReceivedRequest {
     fn read(input: &mut impl BufRead) -> Self {
         let mut lines = input.lines().map(Result::unwrap).take_while(|line| !line.is_empty());
         let line = lines.next().unwrap().strip_suffix(" HTTP/1.1").unwrap().to_owned();

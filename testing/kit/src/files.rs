@@ -8,19 +8,19 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use serde_json::{Value, json};
-use tenure_server::{FileSettings, SocketPlace};
+use tenure_server::{FileSettings, SocketSettings};
 
-use crate::http::{self, Response, text};
+use crate::http::{self, Response, json_string};
 use crate::process::FakeAgent;
 use crate::server::TestServer;
 use crate::wait::{LIMIT, wait_until};
 
 /// The folder of the request that [`send_request_of_an_agent`] is to send.
-const REQUEST: &str = "TENURE_TEST_REQUEST";
+const REQUEST_VARIABLE: &str = "TENURE_TEST_REQUEST";
 /// The request is sent by a child, after this process is gone.
-const LATE: &str = "TENURE_TEST_LATE";
+const LATE_VARIABLE: &str = "TENURE_TEST_LATE";
 /// The test of the same name calls [`send_request_of_an_agent`], and nothing else.
-const TEST: &str = "files::a_request_of_an_agent";
+const SENDER_TEST: &str = "files::a_request_of_an_agent";
 
 /// A repository, and a server that is asked for its files over the local socket.
 pub struct FileServer {
@@ -30,11 +30,11 @@ pub struct FileServer {
 impl FileServer {
     /// A repository with `a` and `b`. The one retry is due at once.
     pub fn start() -> Self {
-        Self::with(FileSettings { retry_ms: 1, ..FileSettings::default() })
+        Self::start_with(FileSettings { retry_ms: 1, ..FileSettings::default() })
     }
 
     /// The same with these settings.
-    pub fn with(files: FileSettings) -> Self {
+    pub fn start_with(files: FileSettings) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("runtime/tenure.sock");
         let repository = folder.path().join("repository");
@@ -45,7 +45,7 @@ impl FileServer {
             fs::write(repository.join(name), name).unwrap();
         }
         let server = TestServer::start_in(folder, |settings| {
-            settings.socket = Some(SocketPlace { path, users: Vec::new(), is_chosen: true });
+            settings.socket = Some(SocketSettings { path, users: Vec::new(), is_explicit: true });
             settings.files = files;
         });
         Self { server: server.unwrap() }
@@ -60,19 +60,19 @@ impl FileServer {
     }
 
     /// What this process asks, which no agent started.
-    pub fn person(&self, line: &str, body: &Value) -> Response {
-        self.person_with(line, &[], body)
+    pub fn request_as_human(&self, line: &str, body: &Value) -> Response {
+        self.request_as_human_with(line, &[], body)
     }
 
-    pub fn person_with(&self, line: &str, headers: &[&str], body: &Value) -> Response {
-        http::over_socket(&self.socket(), line, headers, &body_of(line, body))
+    pub fn request_as_human_with(&self, line: &str, headers: &[&str], body: &Value) -> Response {
+        http::request_on_socket(&self.socket(), line, headers, &body_of(line, body))
     }
 
     /// The paths that are held, and the session that holds each.
-    pub fn held(&self) -> Vec<(String, String)> {
-        let files = self.person("GET /v1/files", &json!({})).json();
+    pub fn held_files(&self) -> Vec<(String, String)> {
+        let files = self.request_as_human("GET /v1/files", &json!({})).json();
         let files = files["files"].as_array().unwrap().iter();
-        files.map(|file| (text(&file["path"]), text(&file["owner"]["session"]))).collect()
+        files.map(|file| (json_string(&file["path"]), json_string(&file["owner"]["session"]))).collect()
     }
 }
 
@@ -92,37 +92,40 @@ impl FileAgent {
     pub fn start(server: &FileServer, session: &str) -> Self {
         let mut like = Command::new("");
         like.envs(std::env::vars_os()).env("PROGRAM", std::env::current_exe().unwrap());
-        let agent = FakeAgent::start_like(&like, "claude", server.server.folder.path().join(session));
+        let agent =
+            FakeAgent::start_with_environment_of(&like, "claude", server.server.folder.path().join(session));
         Self { agent, socket: server.socket(), root: server.file(""), session: session.to_owned() }
     }
 
     /// Runs a line of shell in the agent's own process.
     pub fn run(&mut self, line: &str) {
-        self.agent.run_unredirected(line);
+        self.agent.run_line_unredirected(line);
     }
 
-    fn ask_as(&mut self, role: &str, line: &str, body: &Value) -> Response {
+    fn request_in_role(&mut self, role: &str, line: &str, body: &Value) -> Response {
         let folder = &self.agent.folder;
         fs::write(folder.join("request"), http::socket_request(line, &[], &body_of(line, body))).unwrap();
         fs::write(folder.join("socket"), self.socket.to_str().unwrap()).unwrap();
         let answer = folder.join("answer");
         let _ = fs::remove_file(&answer);
         let folder = folder.display();
-        self.run(&format!("{role} {REQUEST}={folder} \"$PROGRAM\" --exact {TEST} > /dev/null 2>&1"));
+        self.run(&format!(
+            "{role} {REQUEST_VARIABLE}={folder} \"$PROGRAM\" --exact {SENDER_TEST} > /dev/null 2>&1"
+        ));
         wait_until("a response", || answer.exists());
         http::parse(&fs::read_to_string(answer).unwrap())
     }
 
-    pub fn ask(&mut self, line: &str, body: &Value) -> Response {
-        self.ask_as("", line, body)
+    pub fn request(&mut self, line: &str, body: &Value) -> Response {
+        self.request_in_role("", line, body)
     }
 
     /// The same, by a process that is gone when the request arrives.
-    pub fn ask_and_be_gone(&mut self, line: &str, body: &Value) -> Response {
-        self.ask_as(&format!("{LATE}=yes"), line, body)
+    pub fn request_and_exit(&mut self, line: &str, body: &Value) -> Response {
+        self.request_in_role(&format!("{LATE_VARIABLE}=yes"), line, body)
     }
 
-    fn speaker(&self, subagent: Option<&str>) -> Value {
+    fn caller(&self, subagent: Option<&str>) -> Value {
         let mut speaker = json!({"agent": "claude", "session": self.session});
         if let Some(subagent) = subagent {
             speaker["subagent"] = json!(subagent);
@@ -132,29 +135,29 @@ impl FileAgent {
 
     /// Wants to change files of the repository: the verdict.
     pub fn acquire(&mut self, subagent: Option<&str>, paths: &[&str]) -> Value {
-        let body = json!({"speaker": self.speaker(subagent), "cwd": self.root, "paths": paths});
-        self.ask("POST /v1/files/acquire", &body).with_status(200)["verdict"].clone()
+        let body = json!({"speaker": self.caller(subagent), "cwd": self.root, "paths": paths});
+        self.request("POST /v1/files/acquire", &body).expect_status(200)["verdict"].clone()
     }
 
-    pub fn tell(&mut self, subagent: Option<&str>, event: &str, paths: &[&str]) -> Response {
-        let speaker = self.speaker(subagent);
+    pub fn report_event(&mut self, subagent: Option<&str>, event: &str, paths: &[&str]) -> Response {
+        let speaker = self.caller(subagent);
         let body = json!({"speaker": speaker, "event": event, "cwd": self.root, "paths": paths});
-        self.ask("POST /v1/files/events", &body)
+        self.request("POST /v1/files/events", &body)
     }
 
     /// Reports that this was committed and is clean: the files that were released.
     pub fn commit(&mut self, paths: &[&str]) -> Value {
         let body = json!({"root": self.root, "paths": paths});
-        self.ask("POST /v1/files/commit", &body).with_status(200)["released"].clone()
+        self.request("POST /v1/files/commit", &body).expect_status(200)["released"].clone()
     }
 }
 
 /// Sends the request of a [`FileAgent`], from a process that the agent started. Elsewhere it does nothing.
-pub fn send_request_of_an_agent() {
-    let Some(folder) = std::env::var_os(REQUEST).map(PathBuf::from) else { return };
+pub fn send_agent_request() {
+    let Some(folder) = std::env::var_os(REQUEST_VARIABLE).map(PathBuf::from) else { return };
     let connected = || UnixStream::connect(fs::read_to_string(folder.join("socket")).unwrap()).unwrap();
-    match std::env::var(LATE).as_deref() {
-        Ok("yes") => leave_it_to_a_child(connected()),
+    match std::env::var(LATE_VARIABLE).as_deref() {
+        Ok("yes") => delegate_to_child(connected()),
         Ok(parent) => {
             let parent = PathBuf::from(format!("/proc/{parent}"));
             wait_until("the end of the process that connected", || !parent.exists());
@@ -175,8 +178,8 @@ fn exchange(folder: &Path, mut stream: UnixStream) {
 }
 
 #[expect(clippy::zombie_processes, reason = "it outlives this process, and ends by itself")]
-fn leave_it_to_a_child(stream: UnixStream) {
+fn delegate_to_child(stream: UnixStream) {
     let mut child = Command::new(std::env::current_exe().unwrap());
-    child.args(["--exact", TEST]).env(LATE, std::process::id().to_string());
+    child.args(["--exact", SENDER_TEST]).env(LATE_VARIABLE, std::process::id().to_string());
     child.stdin(OwnedFd::from(stream)).spawn().unwrap();
 }

@@ -8,8 +8,8 @@ use serde_json::Value;
 use tempfile::TempDir;
 
 use crate::client::TestClient;
-use crate::process::{CommandOutput, signal, text_of};
-use crate::program::{ServerProcess, output, serve, tenure};
+use crate::process::{CommandOutput, read_or_empty, signal};
+use crate::program::{ServerProcess, run_command, serve_command, tenure_command};
 use crate::wait::wait_until;
 
 /// A home directory and its server.
@@ -39,7 +39,7 @@ impl TestHome {
 
     /// Starts the server, on what the last one left.
     pub fn serve(&mut self) {
-        let mut command = serve(self.folder.path());
+        let mut command = serve_command(self.folder.path());
         self.serve_with(&mut command);
     }
 
@@ -69,8 +69,8 @@ impl TestHome {
     }
 
     /// What is in a file here; nothing, if there is none.
-    pub fn text(&self, name: &str) -> String {
-        text_of(&self.path(name))
+    pub fn read_or_empty(&self, name: &str) -> String {
+        read_or_empty(&self.path(name))
     }
 
     pub fn folder(&self) -> &Path {
@@ -89,7 +89,7 @@ impl TestHome {
 
     /// `tenure` with these arguments, as the administrator of the server if one runs.
     pub fn command(&self, arguments: &[&str]) -> Command {
-        let mut command = tenure(self.folder.path());
+        let mut command = tenure_command(self.folder.path());
         command.args(arguments).env("PATH", "/usr/bin:/bin").current_dir(self.path(self.directory));
         if let Some(server) = &self.server {
             command.env("TENURE_URL", format!("http://{}", server.address)).env("TENURE_TOKEN", self.token());
@@ -99,7 +99,7 @@ impl TestHome {
 
     /// Runs it to its end.
     pub fn run(&self, arguments: &[&str]) -> CommandOutput {
-        output(&mut self.command(arguments))
+        run_command(&mut self.command(arguments))
     }
 
     /// Runs it to its end, which must be exit code 0, and reads the JSON that it printed.
@@ -110,7 +110,7 @@ impl TestHome {
     }
 
     /// `tenure run --on RESOURCE ARGUMENTS… -- sh -c SCRIPT`.
-    pub fn under(&self, resource: &str, arguments: &[&str], script: &str) -> Command {
+    pub fn run_command_under_lease(&self, resource: &str, arguments: &[&str], script: &str) -> Command {
         let mut all = vec!["run", "--on", resource];
         all.extend(arguments);
         all.extend(["--", "sh", "-c", script]);
@@ -118,31 +118,32 @@ impl TestHome {
     }
 
     /// Starts such a command, and waits until its script has come to `@begun`, or has begun at all.
-    pub fn begin(&self, resource: &str, arguments: &[&str], script: &str) -> Started {
-        let begun = self.path("begun");
+    pub fn start_under_lease(&self, resource: &str, arguments: &[&str], script: &str) -> RunningCommand {
+        let marker = self.path("begun");
         let says_when =
             if script.contains("@begun") { script.to_owned() } else { format!("@begun; {script}") };
         let script = says_when.replace("@begun", "echo $$ > begun");
-        let started = Started(Some(self.under(resource, arguments, &script).spawn().unwrap()));
+        let started =
+            RunningCommand(Some(self.run_command_under_lease(resource, arguments, &script).spawn().unwrap()));
         wait_until("the command begins", || {
-            std::fs::read_to_string(&begun).is_ok_and(|text| text.ends_with('\n'))
+            std::fs::read_to_string(&marker).is_ok_and(|text| text.ends_with('\n'))
         });
-        std::fs::remove_file(begun).unwrap();
+        std::fs::remove_file(marker).unwrap();
         started
     }
 }
 
 /// A command that runs. It is killed when it is dropped.
-pub struct Started(Option<Child>);
+pub struct RunningCommand(Option<Child>);
 
-impl Started {
-    pub fn process(&self) -> u32 {
+impl RunningCommand {
+    pub fn process_id(&self) -> u32 {
         self.0.as_ref().unwrap().id()
     }
 
     /// Sends a signal by its name.
     pub fn signal(&self, name: &str) {
-        signal(self.process(), name);
+        signal(self.process_id(), name);
     }
 
     /// Waits for the end of this process alone; another may still hold what it had open.
@@ -152,11 +153,11 @@ impl Started {
 
     /// Waits for its end, and for that of every process that could still write to its output.
     pub fn end(mut self) -> CommandOutput {
-        CommandOutput::of(self.0.take().unwrap().wait_with_output().unwrap())
+        CommandOutput::from_output(self.0.take().unwrap().wait_with_output().unwrap())
     }
 }
 
-impl Drop for Started {
+impl Drop for RunningCommand {
     fn drop(&mut self) {
         if let Some(child) = &mut self.0 {
             let _ = child.kill();

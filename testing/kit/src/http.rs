@@ -6,7 +6,7 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 
-use crate::traces;
+use crate::leak_recorder;
 use crate::wait::LIMIT;
 
 /// A response.
@@ -42,7 +42,7 @@ pub fn exchange(mut stream: impl Read + Write, request: &[u8]) -> Response {
 }
 
 /// One request on the local socket, as the user of this process.
-pub fn over_socket(path: &Path, line: &str, headers: &[&str], body: &str) -> Response {
+pub fn request_on_socket(path: &Path, line: &str, headers: &[&str], body: &str) -> Response {
     let stream = UnixStream::connect(path).unwrap();
     stream.set_read_timeout(Some(LIMIT)).unwrap();
     exchange(stream, socket_request(line, headers, body).as_bytes())
@@ -76,20 +76,20 @@ pub fn read_to_end(mut stream: impl Read) -> Response {
 }
 
 /// Sends a request on a connection that is kept, and reads its response.
-pub fn one_response(stream: &mut (impl Read + Write), request: &str) -> Response {
+pub fn exchange_keep_alive(stream: &mut (impl Read + Write), request: &str) -> Response {
     stream.write_all(request.as_bytes()).unwrap();
-    read_one(stream).unwrap()
+    read_response(stream).unwrap()
 }
 
 /// Reads one response on a connection that is kept. An error: the connection ended before that.
-pub fn read_one(stream: &mut impl Read) -> io::Result<Response> {
+pub fn read_response(stream: &mut impl Read) -> io::Result<Response> {
     let mut bytes = Vec::new();
     while !bytes.ends_with(b"\r\n\r\n") {
         let mut byte = [0];
         stream.read_exact(&mut byte)?;
         bytes.push(byte[0]);
     }
-    let head = head(&String::from_utf8(bytes).unwrap());
+    let head = parse_head(&String::from_utf8(bytes).unwrap());
     let mut body = vec![0; head.header("content-length").map_or(0, |length| length.parse().unwrap())];
     stream.read_exact(&mut body)?;
     Ok(head.with_text(String::from_utf8(body).unwrap()))
@@ -99,10 +99,10 @@ pub fn read_one(stream: &mut impl Read) -> io::Result<Response> {
 #[track_caller]
 pub fn parse(text: &str) -> Response {
     let (start, body) = text.split_once("\r\n\r\n").unwrap_or_else(|| panic!("no response but {text:?}"));
-    head(start).with_text(body.to_owned())
+    parse_head(start).with_text(body.to_owned())
 }
 
-fn head(text: &str) -> Response {
+fn parse_head(text: &str) -> Response {
     let mut lines = text.trim_end().lines();
     let status = lines.next().unwrap().split(' ').nth(1).unwrap().parse().unwrap();
     let headers = lines.map(|line| line.split_once(": ").unwrap());
@@ -112,7 +112,7 @@ fn head(text: &str) -> Response {
 
 impl Response {
     fn with_text(mut self, text: String) -> Self {
-        traces::response(&format!("HTTP/1.1 {} {:?}", self.status, self.headers), &text);
+        leak_recorder::record_response(&format!("HTTP/1.1 {} {:?}", self.status, self.headers), &text);
         self.body = serde_json::from_str(&text).unwrap_or_default();
         self.text = text;
         self
@@ -125,7 +125,7 @@ impl Response {
 
     /// The JSON of a response that must have this status.
     #[track_caller]
-    pub fn with_status(&self, status: u16) -> Value {
+    pub fn expect_status(&self, status: u16) -> Value {
         assert_eq!(self.status, status, "{self:?}");
         self.json()
     }
@@ -136,7 +136,7 @@ impl Response {
 
     /// Fails unless it is a problem with this status and code, and everything that a problem has.
     #[track_caller]
-    pub fn is_problem(&self, status: u16, code: &str) -> Value {
+    pub fn expect_problem(&self, status: u16, code: &str) -> Value {
         assert_eq!(
             (self.status, self.header("content-type")),
             (status, Some("application/problem+json")),
@@ -144,15 +144,18 @@ impl Response {
         );
         let problem = self.json();
         assert_eq!((&problem["code"], &problem["status"]), (&json!(code), &json!(status)), "{self:?}");
-        assert!(text(&problem["type"]).ends_with(&format!("/errors/{code}")), "{self:?}");
-        assert!(!text(&problem["title"]).is_empty() && !text(&problem["detail"]).is_empty(), "{self:?}");
+        assert!(json_string(&problem["type"]).ends_with(&format!("/errors/{code}")), "{self:?}");
+        assert!(
+            !json_string(&problem["title"]).is_empty() && !json_string(&problem["detail"]).is_empty(),
+            "{self:?}"
+        );
         let known = tenure_api::Code::ALL.iter().find(|known| known.as_str() == code).unwrap();
         assert_eq!(self.header("retry-after").is_some(), known.is_retryable(), "{self:?}");
         problem
     }
 
     /// The status, and the code of a problem.
-    pub fn code(&self) -> (u16, &str) {
+    pub fn status_and_code(&self) -> (u16, &str) {
         (self.status, self.body["code"].as_str().unwrap_or(""))
     }
 
@@ -162,37 +165,37 @@ impl Response {
     }
 
     /// `ACTIVE`, `EXPIRED` or `RELEASED`: the state of the lease in it.
-    pub fn state(&self) -> &str {
+    pub fn lease_state(&self) -> &str {
         self.body["lease"]["state"].as_str().unwrap_or("nothing")
     }
 
     /// The time left to the lease in it, in milliseconds.
-    pub fn remaining(&self) -> i64 {
+    pub fn lease_remaining_ms(&self) -> i64 {
         self.body["lease"]["remainingMs"].as_i64().unwrap()
     }
 
     /// When the lease in it ends, in Unix milliseconds.
-    pub fn ends(&self) -> i64 {
-        milliseconds(self.body["lease"]["expiresAt"].as_str().unwrap())
+    pub fn lease_expires_at_ms(&self) -> i64 {
+        unix_milliseconds(self.body["lease"]["expiresAt"].as_str().unwrap())
     }
 
     /// The id and the token of the lease in it.
     #[track_caller]
-    pub fn granted(&self) -> (String, String) {
+    pub fn lease_id_and_token(&self) -> (String, String) {
         assert!([200, 201].contains(&self.status), "{self:?}");
         let json = self.json();
-        (text(&json["lease"]["id"]), text(&json["token"]))
+        (json_string(&json["lease"]["id"]), json_string(&json["token"]))
     }
 }
 
 /// A JSON string.
 #[track_caller]
-pub fn text(value: &Value) -> String {
+pub fn json_string(value: &Value) -> String {
     value.as_str().unwrap_or_else(|| panic!("{value} is no text")).to_owned()
 }
 
 /// Unix milliseconds of a time such as `2026-11-16T01:46:00.123Z`.
-pub fn milliseconds(time: &str) -> i64 {
+pub fn unix_milliseconds(time: &str) -> i64 {
     let numbers: Vec<i64> =
         time.split(['-', 'T', ':', '.', 'Z']).map_while(|number| number.parse().ok()).collect();
     let [year, month, day, hour, minute, second, millisecond] = numbers[..] else { panic!("{time:?}") };
@@ -204,7 +207,7 @@ pub fn milliseconds(time: &str) -> i64 {
 
 #[test]
 fn timestamps_are_parsed_to_unix_milliseconds() {
-    assert_eq!(milliseconds("1970-01-01T00:00:00.000Z"), 0);
-    assert_eq!(milliseconds("2024-02-29T12:00:00.250Z"), 1_709_208_000_250);
-    assert_eq!(milliseconds("2000-03-01T00:00:00.000Z"), 951_868_800_000);
+    assert_eq!(unix_milliseconds("1970-01-01T00:00:00.000Z"), 0);
+    assert_eq!(unix_milliseconds("2024-02-29T12:00:00.250Z"), 1_709_208_000_250);
+    assert_eq!(unix_milliseconds("2000-03-01T00:00:00.000Z"), 951_868_800_000);
 }

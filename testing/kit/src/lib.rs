@@ -9,19 +9,19 @@ pub mod control;
 pub mod event_stream;
 pub mod fake_server;
 pub mod files;
-pub mod history;
 pub mod home;
 pub mod http;
 pub mod intents;
-pub mod network;
+pub mod leak_recorder;
 pub mod openapi;
 pub mod pipelines;
 pub mod process;
 pub mod program;
+pub mod proxied_server;
 pub mod proxy;
 pub mod repository;
+pub mod sample_ledger;
 pub mod server;
-pub mod traces;
 pub mod wait;
 pub mod websocket;
 pub mod wled;
@@ -29,9 +29,13 @@ pub mod wled;
 pub use crate::client::{HeldLease, TestClient};
 pub use crate::event_stream::{listen, listen_as};
 pub use crate::home::TestHome;
-pub use crate::http::{Response, bearer, milliseconds, one_response, over_socket, read_to_end, text};
-pub use crate::process::{CommandOutput, FakeAgent, is_unlocked, signal, text_of};
-pub use crate::program::{ServerProcess, output, program, run, serve, tenure};
-pub use crate::repository::Repository;
-pub use crate::server::{TestServer, lease_request, waiting_request};
-pub use crate::wait::{LIMIT, eventually, in_time, now, pause, stays, wait_until};
+pub use crate::http::{
+    Response, bearer, exchange_keep_alive, json_string, read_to_end, request_on_socket, unix_milliseconds,
+};
+pub use crate::process::{CommandOutput, FakeAgent, is_file_unlocked, read_or_empty, signal};
+pub use crate::program::{
+    ServerProcess, program_path, run_command, run_expecting_failure, serve_command, tenure_command,
+};
+pub use crate::repository::TestRepository;
+pub use crate::server::{TestServer, lease_request, queued_lease_request};
+pub use crate::wait::{LIMIT, assert_stays, eventually, now, sleep, wait_until, with_timeout};

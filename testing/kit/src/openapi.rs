@@ -17,7 +17,7 @@ pub fn document() -> &'static Value {
 fn operation(line: &str) -> Option<&'static Value> {
     let (method, target) = line.split_once(' ')?;
     let path = target.split('?').next()?;
-    let fits = |template: &str| {
+    let matches = |template: &str| {
         let (template, path): (Vec<_>, Vec<_>) = (template.split('/').collect(), path.split('/').collect());
         let pairs = || template.iter().zip(&path);
         template.len() == path.len() && pairs().all(|(part, found)| part.starts_with('{') || part == found)
@@ -25,13 +25,14 @@ fn operation(line: &str) -> Option<&'static Value> {
     let paths = document()["paths"].as_object()?;
     // What is named exactly comes before what stands for anything.
     let exact = paths.get(path);
-    let found = exact.or_else(|| paths.iter().find(|(template, _)| fits(template)).map(|(_, item)| item))?;
+    let found =
+        exact.or_else(|| paths.iter().find(|(template, _)| matches(template)).map(|(_, item)| item))?;
     found.get(method.to_ascii_lowercase())
 }
 
 /// Fails if the document does not have this response to that request.
 #[track_caller]
-pub fn check(line: &str, answer: &Response) {
+pub fn assert_documented(line: &str, answer: &Response) {
     let Some(operation) = operation(line) else { return };
     let mut response = &operation["responses"][answer.status.to_string()];
     if let Some(name) = response["$ref"].as_str() {

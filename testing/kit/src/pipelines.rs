@@ -10,23 +10,23 @@ use serde_json::{Value, json};
 
 use crate::client::TestClient;
 use crate::home::TestHome;
-use crate::http::{Response, text};
-use crate::process::{KilledOnDrop, signal};
-use crate::program::tenure;
-use crate::traces;
+use crate::http::{Response, json_string};
+use crate::leak_recorder;
+use crate::process::{KillOnDrop, signal};
+use crate::program::tenure_command;
 use crate::wait::{LIMIT, now, wait_until};
 
 /// Marks that it has come so far, and runs until it is told to end.
-pub const FOREVER: &str = "echo > begun-$TENURE_SESSION; while :; do sleep 0.05; done";
+pub const ENDLESS_SCRIPT: &str = "echo > begun-$TENURE_SESSION; while :; do sleep 0.05; done";
 
 /// What [`IntentsHome`] runs for each session.
 pub const PIPELINE: &str = include_str!("pipeline.sh");
 
 /// Under which an intent is the same session after a restart as well.
-const SECRET: &str = "d41f0c6a9b7e4e2c8f53a1b0c7d96e58";
+const IDEMPOTENCY_SECRET: &str = "d41f0c6a9b7e4e2c8f53a1b0c7d96e58";
 
 /// A server in a home of its own, whose pipeline is a shell script.
-pub struct PipelineHome {
+pub struct PipelineFixture {
     home: TestHome,
     /// The script's arguments, in TOML.
     arguments: String,
@@ -34,7 +34,7 @@ pub struct PipelineHome {
     environment: Vec<(&'static str, &'static str)>,
 }
 
-impl Deref for PipelineHome {
+impl Deref for PipelineFixture {
     type Target = TestHome;
 
     fn deref(&self) -> &TestHome {
@@ -42,13 +42,13 @@ impl Deref for PipelineHome {
     }
 }
 
-impl DerefMut for PipelineHome {
+impl DerefMut for PipelineFixture {
     fn deref_mut(&mut self) -> &mut TestHome {
         &mut self.home
     }
 }
 
-impl PipelineHome {
+impl PipelineFixture {
     /// A server with these lines in `[intents]`, and this script. Each script first takes a lock of its tuner, which is
     /// held as long as a process lives that inherited it; a script that finds it taken writes that down.
     pub fn new(intents: &str, script: &str) -> Self {
@@ -63,7 +63,7 @@ impl PipelineHome {
     }
 
     /// A server that leaves its sessions to a worker apart, whose leases last for two seconds.
-    pub fn apart(script: &str) -> Self {
+    pub fn with_separate_worker(script: &str) -> Self {
         Self::new("worker = false\ntuners = 1\nttl_ms = 2000", script)
     }
 
@@ -86,7 +86,7 @@ impl PipelineHome {
 
     /// The same at this address.
     pub fn serve_at(&mut self, address: &str) {
-        let mut command = tenure(self.folder());
+        let mut command = tenure_command(self.folder());
         command.args(["serve", "--listen", address, "--data"]).arg(self.path("data"));
         command.env("PATH", "/usr/bin:/bin").envs(self.environment.iter().copied());
         if self.environment.iter().any(|(name, _)| *name == "XG2G_IDEM_SECRET") {
@@ -96,67 +96,69 @@ impl PipelineHome {
     }
 
     /// Waits for the end of the server: the exit code, and what it said on standard error.
-    pub fn end(&mut self) -> (Option<i32>, String) {
-        let (code, _, errors) = self.take_server().end();
+    pub fn wait_for_exit(&mut self) -> (Option<i32>, String) {
+        let (code, _, errors) = self.take_server().wait_for_exit();
         (code, errors)
     }
 
-    fn ask(&self, line: &str, body: &str) -> Response {
-        self.client().ask(line, None, body).unwrap()
+    fn request(&self, line: &str, body: &str) -> Response {
+        self.client().request(line, None, body).unwrap()
     }
 
     /// Sends an intent.
-    pub fn send(&self, intent: &Value) -> Response {
-        self.ask("POST /api/v3/intents", &intent.to_string())
+    pub fn submit_intent(&self, intent: &Value) -> Response {
+        self.request("POST /api/v3/intents", &intent.to_string())
     }
 
     /// Wants a channel, and says which session that became.
-    pub fn watch(&self, service: &str, profile: &str) -> String {
-        let accepted = self.send(&json!({"serviceRef": service, "profileID": profile})).with_status(202);
-        text(&accepted["session_id"])
+    pub fn start_channel(&self, service: &str, profile: &str) -> String {
+        let accepted =
+            self.submit_intent(&json!({"serviceRef": service, "profileID": profile})).expect_status(202);
+        json_string(&accepted["session_id"])
     }
 
-    pub fn stop(&self, session: &str) {
-        assert_eq!(self.ask(&format!("DELETE /api/v3/sessions/{session}"), "").status, 202);
+    pub fn stop_intent_session(&self, session: &str) {
+        assert_eq!(self.request(&format!("DELETE /api/v3/sessions/{session}"), "").status, 202);
     }
 
-    pub fn session(&self, session: &str) -> Value {
-        self.ask(&format!("GET /api/v3/sessions/{session}"), "").with_status(200)
+    pub fn intent_session(&self, session: &str) -> Value {
+        self.request(&format!("GET /api/v3/sessions/{session}"), "").expect_status(200)
     }
 
     /// Waits until a session is so: `STATE`, or `STATE REASON OUTCOME`.
-    pub fn until(&self, session: &str, wanted: &str) -> Value {
+    pub fn wait_for_state(&self, session: &str, expected: &str) -> Value {
         let word = |view: &Value, name: &str| view[name].as_str().unwrap_or("").to_owned();
         let mut view = Value::Null;
         let is_so = |view: &Value| {
             let words = ["state", "reason", "outcome"].map(|name| word(view, name)).join(" ");
-            words == wanted || words.split(' ').next() == Some(wanted)
+            words == expected || words.split(' ').next() == Some(expected)
         };
-        wait_until(wanted, || {
-            view = self.session(session);
+        wait_until(expected, || {
+            view = self.intent_session(session);
             let is_elsewhere = view["state"] == "ENDED" && !is_so(&view);
-            assert!(!is_elsewhere, "not {wanted}: {view}; {}", self.log(session));
+            assert!(!is_elsewhere, "not {expected}: {view}; {}", self.pipeline_log(session));
             is_so(&view)
         });
         view
     }
 
     /// Waits until a session runs, and its script has come to [`FOREVER`].
-    pub fn runs(&self, session: &str) -> Value {
-        let view = self.until(session, "RUNNING");
+    pub fn wait_until_running(&self, session: &str) -> Value {
+        let view = self.wait_for_state(session, "RUNNING");
         wait_until("its script has begun", || self.path(&format!("begun-{session}")).exists());
         view
     }
 
     /// What a session's pipeline has printed.
-    pub fn log(&self, session: &str) -> String {
-        self.text(&format!("data/sessions/{session}.log"))
+    pub fn pipeline_log(&self, session: &str) -> String {
+        self.read_or_empty(&format!("data/sessions/{session}.log"))
     }
 
     /// The leases that live, as `resource holder`.
-    pub fn leases(&self) -> Vec<String> {
-        let leases = self.ask("GET /v1/leases", "").body;
-        let shown = |lease: &Value| format!("{} {}", text(&lease["resource"]), text(&lease["holder"]));
+    pub fn active_leases(&self) -> Vec<String> {
+        let leases = self.request("GET /v1/leases", "").body;
+        let shown =
+            |lease: &Value| format!("{} {}", json_string(&lease["resource"]), json_string(&lease["holder"]));
         let mut leases: Vec<String> = leases["leases"].as_array().unwrap().iter().map(shown).collect();
         leases.retain(|lease| !lease.starts_with("system:"));
         leases.sort();
@@ -165,11 +167,11 @@ impl PipelineHome {
 
     /// Revokes the lease on this resource.
     pub fn revoke(&self, resource: &str) {
-        let leases = self.ask("GET /v1/leases", "").body;
+        let leases = self.request("GET /v1/leases", "").body;
         let leases = leases["leases"].as_array().unwrap();
         let lease = leases.iter().find(|lease| lease["resource"] == resource).unwrap();
         let line = format!("POST /v1/leases/{}/revoke", lease["id"].as_str().unwrap());
-        self.ask(&line, &json!({"reason": "test"}).to_string()).with_status(200);
+        self.request(&line, &json!({"reason": "test"}).to_string()).expect_status(200);
     }
 
     /// `tenure worker`, as the administrator of this server.
@@ -180,26 +182,26 @@ impl PipelineHome {
     }
 
     /// Starts a worker, and waits until it is ready.
-    pub fn worker(&self) -> WorkerProcess {
-        let mut worker = self.worker_that_waits();
-        assert_eq!(worker.line(), "worker ready");
+    pub fn start_ready_worker(&self) -> WorkerProcess {
+        let mut worker = self.start_standby_worker();
+        assert_eq!(worker.read_line(), "worker ready");
         worker
     }
 
     /// Starts a worker that is not ready yet.
-    pub fn worker_that_waits(&self) -> WorkerProcess {
+    pub fn start_standby_worker(&self) -> WorkerProcess {
         WorkerProcess::start(&mut self.worker_command())
     }
 
     /// Fails if two pipelines had the same tuner or channel at the same time.
-    pub fn has_no_violation(&self) {
-        assert_eq!(self.text("violations"), "", "two pipelines had the same");
+    pub fn assert_no_violation(&self) {
+        assert_eq!(self.read_or_empty("violations"), "", "two pipelines had the same");
     }
 }
 
 /// `tenure worker`. It is killed when it is dropped.
 pub struct WorkerProcess {
-    child: KilledOnDrop,
+    child: KillOnDrop,
     output: BufReader<ChildStdout>,
 }
 
@@ -208,18 +210,18 @@ impl WorkerProcess {
     pub fn start(command: &mut Command) -> Self {
         let mut child = command.spawn().unwrap();
         let output = BufReader::new(child.stdout.take().unwrap());
-        Self { child: KilledOnDrop(child), output }
+        Self { child: KillOnDrop(child), output }
     }
 
     /// What it says next on standard output.
-    pub fn line(&mut self) -> String {
+    pub fn read_line(&mut self) -> String {
         let mut line = String::new();
         self.output.read_line(&mut line).unwrap();
         line.trim_end().to_owned()
     }
 
     /// What it says next on standard error.
-    pub fn complaint(&mut self) -> String {
+    pub fn read_error_line(&mut self) -> String {
         let mut line = String::new();
         let errors = self.child.0.stderr.as_mut().unwrap();
         // Byte by byte: nothing of what follows may be lost.
@@ -237,7 +239,7 @@ impl WorkerProcess {
     }
 
     /// Waits for its end: the exit code.
-    pub fn end(&mut self) -> Option<i32> {
+    pub fn wait_for_exit(&mut self) -> Option<i32> {
         self.child.0.wait().unwrap().code()
     }
 
@@ -254,81 +256,81 @@ impl WorkerProcess {
 
 /// Where the worker is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum WorkerPlace {
+pub enum WorkerMode {
     /// In the server's process.
-    Inside,
+    InProcess,
     /// A process of its own.
-    Apart,
+    SeparateProcess,
     /// There is none.
-    Nowhere,
+    None,
 }
 
 /// What may differ between two such servers.
 #[derive(Debug, Clone, Copy)]
-pub struct Setup {
-    pub worker: WorkerPlace,
+pub struct IntentsSetup {
+    pub worker: WorkerMode,
     pub tuners: u32,
     pub ttl_ms: u64,
     /// The value of `XG2G_V3_API_LEASES`.
     pub api_leases: Option<&'static str>,
 }
 
-impl Setup {
+impl IntentsSetup {
     /// Two tuners, and leases that last longer than any test waits.
-    pub fn with(worker: WorkerPlace) -> Self {
+    pub fn with(worker: WorkerMode) -> Self {
         Self { worker, tuners: 2, ttl_ms: 60_000, api_leases: None }
     }
 
     /// The API takes leases from the start: phase 1.
     #[must_use]
-    pub fn in_phase_one(mut self) -> Self {
+    pub fn with_api_leases(mut self) -> Self {
         self.api_leases = Some("true");
         self
     }
 }
 
 /// A server and its worker, with pipelines that leave marks.
-pub struct IntentsHome {
-    home: PipelineHome,
+pub struct IntentsFixture {
+    home: PipelineFixture,
     worker: Option<WorkerProcess>,
-    setup: Setup,
+    setup: IntentsSetup,
 }
 
-impl Deref for IntentsHome {
-    type Target = PipelineHome;
+impl Deref for IntentsFixture {
+    type Target = PipelineFixture;
 
-    fn deref(&self) -> &PipelineHome {
+    fn deref(&self) -> &PipelineFixture {
         &self.home
     }
 }
 
-impl IntentsHome {
+impl IntentsFixture {
     /// Starts a server, and its worker.
-    pub fn new(setup: Setup) -> Self {
-        traces::secret(SECRET);
-        let mut environment = vec![("XG2G_IDEM_SECRET", SECRET)];
+    pub fn new(setup: IntentsSetup) -> Self {
+        leak_recorder::record_secret(IDEMPOTENCY_SECRET);
+        let mut environment = vec![("XG2G_IDEM_SECRET", IDEMPOTENCY_SECRET)];
         environment.extend(setup.api_leases.map(|value| ("XG2G_V3_API_LEASES", value)));
-        let mut home = PipelineHome::with_script(PIPELINE, String::new(), environment);
+        let mut home = PipelineFixture::with_script(PIPELINE, String::new(), environment);
         home.arguments = format!("'{}', '{{service}}', '{{slot}}'", home.folder().display());
         let mut started = Self { home, worker: None, setup };
-        started.set_line("");
+        started.set_intents_setting("");
         started.start_server();
         started.start_worker();
         started
     }
 
     /// Writes the configuration, with one more line about intents.
-    pub fn set_line(&self, line: &str) {
-        let Setup { worker, tuners, ttl_ms, .. } = self.setup;
+    pub fn set_intents_setting(&self, line: &str) {
+        let IntentsSetup { worker, tuners, ttl_ms, .. } = self.setup;
         let mut text = format!("tuners = {tuners}\nttl_ms = {ttl_ms}\nstop_grace_ms = 300\n{line}\n");
-        write!(text, "worker = {}", worker == WorkerPlace::Inside).unwrap();
+        write!(text, "worker = {}", worker == WorkerMode::InProcess).unwrap();
         self.set_intents(&text);
     }
 
     /// From now on the worker is elsewhere: that counts for the next start.
-    pub fn put_worker(&mut self, worker: WorkerPlace) {
+    pub fn set_worker_mode(&mut self, worker: WorkerMode) {
         self.setup.worker = worker;
-        self.set_line("");
+        self.set_intents_setting("");
     }
 
     pub fn start_server(&mut self) {
@@ -337,16 +339,16 @@ impl IntentsHome {
 
     /// Starts the worker, if it is a process of its own, and waits until it is ready.
     pub fn start_worker(&mut self) {
-        if self.has_worker_apart() {
+        if self.has_separate_worker() {
             let mut worker = self.spawn_worker();
-            assert_eq!(worker.line(), "worker ready", "{}", self.text("worker.errors"));
+            assert_eq!(worker.read_line(), "worker ready", "{}", self.read_or_empty("worker.errors"));
             self.worker = Some(worker);
         }
     }
 
     /// As a service manager does: starts the worker if it is not there or has ended, and waits for nothing.
-    pub fn see_to_worker(&mut self) {
-        if self.has_worker_apart() && self.worker.as_mut().is_none_or(WorkerProcess::has_ended) {
+    pub fn ensure_worker(&mut self) {
+        if self.has_separate_worker() && self.worker.as_mut().is_none_or(WorkerProcess::has_ended) {
             self.worker = Some(self.spawn_worker());
         }
     }
@@ -376,8 +378,8 @@ impl IntentsHome {
         }
     }
 
-    pub fn has_worker_apart(&self) -> bool {
-        self.setup.worker == WorkerPlace::Apart
+    pub fn has_separate_worker(&self) -> bool {
+        self.setup.worker == WorkerMode::SeparateProcess
     }
 
     /// `kill -9`.
@@ -392,7 +394,7 @@ impl IntentsHome {
 }
 
 /// What is sent to show this channel.
-pub fn intent(service: &str, parameter: Option<&str>) -> String {
+pub fn intent_body(service: &str, parameter: Option<&str>) -> String {
     let mut intent = json!({ "serviceRef": service, "profileID": "hd" });
     if let Some(parameter) = parameter {
         intent["params"] = json!({ "audio": parameter });
@@ -401,28 +403,28 @@ pub fn intent(service: &str, parameter: Option<&str>) -> String {
 }
 
 /// Wants this channel.
-pub fn intend(client: &mut TestClient, service: &str, parameter: Option<&str>) -> Response {
-    client.ask("POST /api/v3/intents", None, &intent(service, parameter)).unwrap()
+pub fn submit_intent(client: &mut TestClient, service: &str, parameter: Option<&str>) -> Response {
+    client.request("POST /api/v3/intents", None, &intent_body(service, parameter)).unwrap()
 }
 
 /// Which session was accepted.
-pub fn accepted(answer: &Response) -> String {
-    text(&answer.with_status(202)["session_id"])
+pub fn accepted_session(answer: &Response) -> String {
+    json_string(&answer.expect_status(202)["session_id"])
 }
 
 /// The session as it is now.
-pub fn look(client: &mut TestClient, id: &str) -> Value {
-    client.ask(&format!("GET /api/v3/sessions/{id}"), None, "").unwrap().with_status(200)
+pub fn get_session(client: &mut TestClient, id: &str) -> Value {
+    client.request(&format!("GET /api/v3/sessions/{id}"), None, "").unwrap().expect_status(200)
 }
 
 /// The session, when it has come to one of these states.
-pub fn reach(client: &mut TestClient, id: &str, states: &[&str]) -> Value {
+pub fn wait_for_states(client: &mut TestClient, id: &str, states: &[&str]) -> Value {
     let end = now() + LIMIT;
-    let mut session = look(client, id);
+    let mut session = get_session(client, id);
     while !states.iter().any(|state| session["state"] == *state) {
         assert!(now() < end, "not one of {states:?} within {LIMIT:?}: {session}");
         let line = format!("GET /api/v3/sessions/{id}?waitMs=1000&since={}", session["revision"]);
-        session = client.ask(&line, None, "").unwrap().body;
+        session = client.request(&line, None, "").unwrap().body;
     }
     session
 }

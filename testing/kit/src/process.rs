@@ -17,7 +17,7 @@ pub struct CommandOutput {
 }
 
 impl CommandOutput {
-    pub fn of(output: Output) -> Self {
+    pub fn from_output(output: Output) -> Self {
         let text = |bytes| String::from_utf8(bytes).unwrap();
         Self { code: output.status.code(), output: text(output.stdout), errors: text(output.stderr) }
     }
@@ -30,7 +30,7 @@ impl CommandOutput {
 
     /// The one JSON value on standard output of a command that succeeded, and wrote nothing else.
     #[track_caller]
-    pub fn only_json(&self) -> Value {
+    pub fn expect_json(&self) -> Value {
         assert_eq!((self.code, self.errors.as_str()), (Some(0), ""), "{}", self.output);
         assert_eq!(self.output.lines().count(), 1, "{}", self.output);
         self.json()
@@ -38,9 +38,9 @@ impl CommandOutput {
 }
 
 /// A child process that is killed when it is dropped.
-pub struct KilledOnDrop(pub Child);
+pub struct KillOnDrop(pub Child);
 
-impl Drop for KilledOnDrop {
+impl Drop for KillOnDrop {
     fn drop(&mut self) {
         let _ = self.0.kill();
         let _ = self.0.wait();
@@ -54,13 +54,13 @@ pub fn signal(process: u32, name: &str) {
 }
 
 /// Whether no process holds the lock on this file, or there is no such file.
-pub fn is_unlocked(path: &Path) -> bool {
+pub fn is_file_unlocked(path: &Path) -> bool {
     let mut flock = Command::new("flock");
     !path.exists() || flock.arg("-n").arg(path).arg("true").stderr(Stdio::null()).status().unwrap().success()
 }
 
 /// Which processes have a file open: what they are, and for which session.
-pub fn users_of(path: &Path) -> Vec<String> {
+pub fn processes_using(path: &Path) -> Vec<String> {
     let read = |process: &Path, name: &str| fs::read_to_string(process.join(name)).unwrap_or_default();
     let mut users = Vec::new();
     for process in fs::read_dir("/proc").unwrap().map(|entry| entry.unwrap().path()) {
@@ -78,7 +78,7 @@ pub fn users_of(path: &Path) -> Vec<String> {
 }
 
 /// What is in a file; nothing, if there is none.
-pub fn text_of(path: &Path) -> String {
+pub fn read_or_empty(path: &Path) -> String {
     match fs::read_to_string(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => String::new(),
         read => read.unwrap(),
@@ -90,7 +90,7 @@ pub struct FakeAgent {
     pub kind: &'static str,
     /// Its program and the output of its lines.
     pub folder: PathBuf,
-    process: KilledOnDrop,
+    process: KillOnDrop,
     input: ChildStdin,
     output: BufReader<ChildStdout>,
     lines: u32,
@@ -99,7 +99,7 @@ pub struct FakeAgent {
 impl FakeAgent {
     /// Starts an agent of this kind. `folder` is made for it; the environment and the working directory are those of
     /// `like`.
-    pub fn start_like(like: &Command, kind: &'static str, folder: PathBuf) -> Self {
+    pub fn start_with_environment_of(like: &Command, kind: &'static str, folder: PathBuf) -> Self {
         fs::create_dir(&folder).unwrap();
         let program = folder.join(kind);
         // In another process: a program that a thread of this one still has open for writing cannot be started.
@@ -111,38 +111,38 @@ impl FakeAgent {
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
         let mut process = command.spawn().unwrap();
         let (input, output) = (process.stdin.take().unwrap(), process.stdout.take().unwrap());
-        let (process, output) = (KilledOnDrop(process), BufReader::new(output));
+        let (process, output) = (KillOnDrop(process), BufReader::new(output));
         Self { kind, folder, process, input, output, lines: 0 }
     }
 
-    pub fn process(&self) -> u32 {
+    pub fn process_id(&self) -> u32 {
         self.process.0.id()
     }
 
     /// Begins to run a line of shell.
-    pub fn begin(&mut self, line: &str) {
+    pub fn start_line(&mut self, line: &str) {
         self.lines += 1;
-        let (out, err) = (self.file("out"), self.file("err"));
+        let (out, err) = (self.output_file("out"), self.output_file("err"));
         writeln!(self.input, "{line} > {} 2> {}", out.display(), err.display()).unwrap();
         self.input.flush().unwrap();
     }
 
     /// Waits for the end of the line.
-    pub fn end(&mut self) -> CommandOutput {
+    pub fn finish_line(&mut self) -> CommandOutput {
         let mut line = String::new();
         self.output.read_line(&mut line).unwrap();
         let code = line.trim().strip_prefix("code ").and_then(|code| code.parse().ok());
-        let text = |kind| fs::read_to_string(self.file(kind)).unwrap();
+        let text = |kind| fs::read_to_string(self.output_file(kind)).unwrap();
         CommandOutput { code, output: text("out"), errors: text("err") }
     }
 
-    pub fn run(&mut self, line: &str) -> CommandOutput {
-        self.begin(line);
-        self.end()
+    pub fn run_line(&mut self, line: &str) -> CommandOutput {
+        self.start_line(line);
+        self.finish_line()
     }
 
     /// Runs a line as it is, which may open and close files of the agent's own process.
-    pub fn run_unredirected(&mut self, line: &str) {
+    pub fn run_line_unredirected(&mut self, line: &str) {
         writeln!(self.input, "{line}").unwrap();
         let mut ended = String::new();
         self.output.read_line(&mut ended).unwrap();
@@ -150,12 +150,12 @@ impl FakeAgent {
     }
 
     /// Where the last line's output (`out`) or errors (`err`) are.
-    pub fn file(&self, kind: &str) -> PathBuf {
+    pub fn output_file(&self, kind: &str) -> PathBuf {
         self.folder.join(format!("{kind}-{}", self.lines))
     }
 
     /// How many lines it was given.
-    pub fn lines(&self) -> u32 {
+    pub fn line_count(&self) -> u32 {
         self.lines
     }
 }

@@ -7,27 +7,28 @@ use std::process::{Child, ChildStdout, Command, Stdio};
 
 use crate::client::TestClient;
 use crate::http::{self, Response, bearer, request};
+use crate::leak_recorder;
 use crate::process::{CommandOutput, signal};
-use crate::traces;
 use crate::wait::LIMIT;
 
 /// Where the program is. Cargo and nextest say it to the tests of its crate, and to no others; a test that is run by
 /// hand finds it beside itself.
-pub fn program() -> PathBuf {
-    let told = ["CARGO_BIN_EXE_tenure", "NEXTEST_BIN_EXE_tenure"].iter().find_map(std::env::var_os);
-    told.map_or_else(|| std::env::current_exe().unwrap().join("../../tenure"), PathBuf::from)
+pub fn program_path() -> PathBuf {
+    let environment_path =
+        ["CARGO_BIN_EXE_tenure", "NEXTEST_BIN_EXE_tenure"].iter().find_map(std::env::var_os);
+    environment_path.map_or_else(|| std::env::current_exe().unwrap().join("../../tenure"), PathBuf::from)
 }
 
 /// `tenure serve` with its data in `folder`, on any free port.
-pub fn serve(folder: &Path) -> Command {
-    let mut command = tenure(folder);
+pub fn serve_command(folder: &Path) -> Command {
+    let mut command = tenure_command(folder);
     command.args(["serve", "--listen", "127.0.0.1:0", "--data"]).arg(folder.join("data"));
     command
 }
 
 /// `tenure` with nothing in its environment but a home.
-pub fn tenure(folder: &Path) -> Command {
-    let mut command = Command::new(program());
+pub fn tenure_command(folder: &Path) -> Command {
+    let mut command = Command::new(program_path());
     command.env_clear().env("HOME", folder).env("XDG_RUNTIME_DIR", folder).current_dir(folder);
     // The usual amount of zeros would take longer than everything else in these tests.
     command.env("TENURE_LEDGER_RESERVE", "65536").env("TENURE_LEDGER_SEGMENT_SIZE", "65536");
@@ -38,22 +39,22 @@ pub fn tenure(folder: &Path) -> Command {
 }
 
 /// Runs to its end: the exit code, and what it said on standard error. A server that serves is ended, and the test.
-pub fn run(command: &mut Command) -> (i32, String) {
+pub fn run_expecting_failure(command: &mut Command) -> (i32, String) {
     let mut child = command.spawn().unwrap();
     let mut line = String::new();
     BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
     if !line.is_empty() {
         let _ = child.kill();
     }
-    let done = CommandOutput::of(child.wait_with_output().unwrap());
-    traces::seen(done.errors.as_bytes());
+    let done = CommandOutput::from_output(child.wait_with_output().unwrap());
+    leak_recorder::record_output(done.errors.as_bytes());
     assert_eq!(line, "", "nothing was to be served");
     (done.code.unwrap(), done.errors)
 }
 
 /// Runs to its end.
-pub fn output(command: &mut Command) -> CommandOutput {
-    CommandOutput::of(command.output().unwrap())
+pub fn run_command(command: &mut Command) -> CommandOutput {
+    CommandOutput::from_output(command.output().unwrap())
 }
 
 /// A server that was started. It is killed when it is dropped.
@@ -75,7 +76,7 @@ impl ServerProcess {
         let address =
             line.strip_prefix("listening on http://").or(line.strip_prefix("listening on https://"));
         let address = address.map(|rest| rest.trim_end().to_owned());
-        let address = address.unwrap_or_else(|| panic!("{line:?}: {}", rest_of(&mut child)));
+        let address = address.unwrap_or_else(|| panic!("{line:?}: {}", read_errors(&mut child)));
         let data = command.get_args().skip_while(|argument| *argument != "--data").nth(1).map(PathBuf::from);
         Self { child, output, address, data }
     }
@@ -86,17 +87,17 @@ impl ServerProcess {
     }
 
     /// The id of its process.
-    pub fn process(&self) -> u32 {
+    pub fn process_id(&self) -> u32 {
         self.child.id()
     }
 
     /// Waits for its end: the exit code, what else it said on standard output, and on standard error.
-    pub fn end(mut self) -> (Option<i32>, String, String) {
+    pub fn wait_for_exit(mut self) -> (Option<i32>, String, String) {
         let mut output = String::new();
         self.output.read_to_string(&mut output).unwrap();
-        let errors = rest_of(&mut self.child);
-        traces::seen(output.as_bytes());
-        traces::seen(errors.as_bytes());
+        let errors = read_errors(&mut self.child);
+        leak_recorder::record_output(output.as_bytes());
+        leak_recorder::record_output(errors.as_bytes());
         (self.child.wait().unwrap().code(), output, errors)
     }
 
@@ -108,18 +109,18 @@ impl ServerProcess {
     /// Stops it, which it must do without complaint.
     pub fn stop(self) {
         self.signal("TERM");
-        let (code, _, errors) = self.end();
+        let (code, _, errors) = self.wait_for_exit();
         assert_eq!(code, Some(0), "{errors}");
     }
 
     /// `kill -9`.
     pub fn kill(self) {
         self.signal("KILL");
-        assert_eq!(self.end().0, None, "it was killed");
+        assert_eq!(self.wait_for_exit().0, None, "it was killed");
     }
 
     /// One request with this token.
-    pub fn ask(&self, line: &str, token: &str, body: &str) -> Response {
+    pub fn request(&self, line: &str, token: &str, body: &str) -> Response {
         let stream = TcpStream::connect(&self.address).unwrap();
         stream.set_read_timeout(Some(LIMIT)).unwrap();
         let own = [format!("Host: {}", self.address), bearer(token), "Connection: close".into()];
@@ -133,12 +134,12 @@ impl Drop for ServerProcess {
         let _ = self.child.kill();
         let _ = self.child.wait();
         if let Some(data) = &self.data {
-            traces::directory(data);
+            leak_recorder::record_directory(data);
         }
     }
 }
 
-fn rest_of(child: &mut Child) -> String {
+fn read_errors(child: &mut Child) -> String {
     let mut errors = String::new();
     child.stderr.take().unwrap().read_to_string(&mut errors).unwrap();
     errors

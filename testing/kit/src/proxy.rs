@@ -12,19 +12,19 @@ use tokio::task::JoinSet;
 
 /// What becomes of a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Fate {
+pub enum ConnectionFault {
     /// All goes well.
-    Passes,
+    None,
     /// It ends before anything is sent on.
-    EndsBeforeTheRequest,
+    CloseBeforeRequest,
     /// The request arrives; when the answer comes, the connection ends without it.
-    EndsBeforeTheAnswer,
+    CloseBeforeResponse,
     /// It ends in the middle of the answer.
-    EndsInTheAnswer,
+    CloseDuringResponse,
     /// The request arrives, and the answer is swallowed, without a word.
-    SwallowsTheAnswer,
+    DropResponse,
     /// Nothing goes through, without a word.
-    SwallowsAll,
+    DropEverything,
 }
 
 /// A way to the server. It ends with its last copy.
@@ -32,17 +32,17 @@ pub enum Fate {
 pub struct Proxy {
     pub address: SocketAddr,
     /// Of the next connections; after them all goes well.
-    fates: Arc<Mutex<VecDeque<Fate>>>,
+    faults: Arc<Mutex<VecDeque<ConnectionFault>>>,
     /// Of all connections there are: while it is cut, nothing goes through.
-    network: Arc<watch::Sender<Network>>,
+    network: Arc<watch::Sender<NetworkState>>,
     /// What was asked, as `POST /v1/leases`.
-    asked: Asked,
+    requests: RequestLog,
 }
 
-type Asked = Arc<Mutex<Vec<String>>>;
+type RequestLog = Arc<Mutex<Vec<String>>>;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Network {
+struct NetworkState {
     is_cut: bool,
     /// Connections older than this have ended.
     generation: u64,
@@ -54,57 +54,57 @@ impl Proxy {
     pub async fn start(server: SocketAddr) -> Self {
         let listener = TcpListener::bind(SocketAddr::from(([127, 0, 0, 2], server.port()))).await.unwrap();
         let address = listener.local_addr().unwrap();
-        let network = Arc::new(watch::Sender::new(Network { is_cut: false, generation: 0 }));
-        let fates: Arc<Mutex<VecDeque<Fate>>> = Arc::default();
-        let (watched, given) = (network.subscribe(), fates.clone());
-        let asked = Asked::default();
-        let noted = asked.clone();
+        let network = Arc::new(watch::Sender::new(NetworkState { is_cut: false, generation: 0 }));
+        let fates: Arc<Mutex<VecDeque<ConnectionFault>>> = Arc::default();
+        let (watched, next_faults) = (network.subscribe(), fates.clone());
+        let asked = RequestLog::default();
+        let request_log = asked.clone();
         tokio::spawn(async move {
             let mut connections = JoinSet::new();
             loop {
                 let Ok((client, _)) = listener.accept().await else { continue };
-                let fate = given.lock().unwrap().pop_front().unwrap_or(Fate::Passes);
-                connections.spawn(carry(client, server, fate, watched.clone(), noted.clone()));
+                let fault = next_faults.lock().unwrap().pop_front().unwrap_or(ConnectionFault::None);
+                connections.spawn(forward(client, server, fault, watched.clone(), request_log.clone()));
             }
         });
-        Self { address, fates, network, asked }
+        Self { address, faults: fates, network, requests: asked }
     }
 
-    pub fn next(&self, fates: &[Fate]) {
-        self.fates.lock().unwrap().extend(fates);
+    pub fn inject_faults(&self, fates: &[ConnectionFault]) {
+        self.faults.lock().unwrap().extend(fates);
     }
 
     /// What was asked since this was last called, in its order.
-    pub fn asked(&self) -> Vec<String> {
-        std::mem::take(&mut self.asked.lock().unwrap())
+    pub fn take_requests(&self) -> Vec<String> {
+        std::mem::take(&mut self.requests.lock().unwrap())
     }
 
     /// From now on nothing goes through, without an error.
-    pub fn cut(&self, is_cut: bool) {
+    pub fn set_cut(&self, is_cut: bool) {
         self.network.send_modify(|network| network.is_cut = is_cut);
     }
 
     /// Ends all connections that there are.
-    pub fn end_connections(&self) {
+    pub fn close_connections(&self) {
         self.network.send_modify(|network| network.generation += 1);
     }
 }
 
-async fn carry(
+async fn forward(
     mut client: TcpStream,
     server: SocketAddr,
-    fate: Fate,
-    network: watch::Receiver<Network>,
-    asked: Asked,
+    fate: ConnectionFault,
+    network: watch::Receiver<NetworkState>,
+    asked: RequestLog,
 ) {
     let mut ends = network.clone();
     let born = network.borrow().generation;
     let carried = async {
-        if fate == Fate::EndsBeforeTheRequest {
+        if fate == ConnectionFault::CloseBeforeRequest {
             let mut some = [0; 16];
             return client.read(&mut some).await.map(drop);
         }
-        if fate == Fate::SwallowsAll {
+        if fate == ConnectionFault::DropEverything {
             return std::future::pending().await;
         }
         let mut upstream = TcpStream::connect(server).await?;
@@ -117,21 +117,23 @@ async fn carry(
                 if count == 0 {
                     return Ok::<_, io::Error>(());
                 }
-                until_it_is_whole(&network).await;
-                asked.lock().unwrap().extend(request_in(&bytes[..count]));
-                to_server.write_all(&renamed(&bytes[..count])).await?;
+                wait_until_connected(&network).await;
+                asked.lock().unwrap().extend(request_line(&bytes[..count]));
+                to_server.write_all(&rewrite_host(&bytes[..count])).await?;
             }
         };
         let back = async {
             let mut bytes = vec![0; 1 << 16];
             loop {
                 let count = from_server.read(&mut bytes).await?;
-                until_it_is_whole(&network).await;
+                wait_until_connected(&network).await;
                 match fate {
                     _ if count == 0 => return Ok(()),
-                    Fate::EndsBeforeTheAnswer => return Ok(()),
-                    Fate::EndsInTheAnswer => return to_client.write_all(&bytes[..count / 2]).await,
-                    Fate::SwallowsTheAnswer => {}
+                    ConnectionFault::CloseBeforeResponse => return Ok(()),
+                    ConnectionFault::CloseDuringResponse => {
+                        return to_client.write_all(&bytes[..count / 2]).await;
+                    }
+                    ConnectionFault::DropResponse => {}
                     _ => to_client.write_all(&bytes[..count]).await?,
                 }
             }
@@ -144,21 +146,21 @@ async fn carry(
     }
 }
 
-async fn until_it_is_whole(network: &watch::Receiver<Network>) {
+async fn wait_until_connected(network: &watch::Receiver<NetworkState>) {
     let _ = network.clone().wait_for(|network| !network.is_cut).await;
 }
 
 /// The request that begins here, if one does.
-fn request_in(bytes: &[u8]) -> Option<String> {
+fn request_line(bytes: &[u8]) -> Option<String> {
     let line = String::from_utf8_lossy(bytes.split(|byte| *byte == b'\r').next()?);
     Some(line.strip_suffix(" HTTP/1.1")?.to_owned())
 }
 
-fn renamed(bytes: &[u8]) -> Vec<u8> {
+fn rewrite_host(bytes: &[u8]) -> Vec<u8> {
     let mut bytes = bytes.to_vec();
     let ours = b"127.0.0.2:";
-    if let Some(place) = bytes.windows(ours.len()).position(|window| window == ours) {
-        bytes[place + 8] = b'1';
+    if let Some(index) = bytes.windows(ours.len()).position(|window| window == ours) {
+        bytes[index + 8] = b'1';
     }
     bytes
 }

@@ -6,12 +6,12 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 use tempfile::TempDir;
-use tenure_server::{Office, Server, Settings, StartError, StopError, TlsError};
+use tenure_server::{Server, Settings, StartError, StopError, TlsError, WorkerApi};
 use tokio::runtime::Runtime;
 
-use crate::http::{self, Response, bearer, request, text};
+use crate::http::{self, Response, bearer, json_string, request};
 use crate::wait::LIMIT;
-use crate::{openapi, traces};
+use crate::{leak_recorder, openapi};
 
 /// A server that runs.
 pub struct TestServer {
@@ -39,7 +39,7 @@ pub fn lease_request(resource: &str, holder: &str, ttl_ms: u64) -> Value {
 }
 
 /// A request body for an exclusive lease that may be waited for.
-pub fn waiting_request(resource: &str, holder: &str, ttl_ms: u64, wait_ms: u64) -> Value {
+pub fn queued_lease_request(resource: &str, holder: &str, ttl_ms: u64, wait_ms: u64) -> Value {
     json!({ "resource": resource, "holder": holder, "ttlMs": ttl_ms, "waitMs": wait_ms })
 }
 
@@ -56,31 +56,34 @@ impl TestServer {
     /// Starts a server on what is in `folder`.
     pub fn start_in(folder: TempDir, change: impl FnOnce(&mut Settings)) -> Result<Self, StartError> {
         let runtime = Runtime::new().unwrap();
-        let mut started = runtime.block_on(Self::start_here(folder, change))?;
+        let mut started = runtime.block_on(Self::start_async(folder, change))?;
         started.runtime = Some(runtime);
         Ok(started)
     }
 
     /// Starts a server in the runtime of the caller.
-    pub async fn start_here(folder: TempDir, change: impl FnOnce(&mut Settings)) -> Result<Self, StartError> {
+    pub async fn start_async(
+        folder: TempDir,
+        change: impl FnOnce(&mut Settings),
+    ) -> Result<Self, StartError> {
         let mut settings = settings(folder.path());
         change(&mut settings);
         let server = Server::start(settings).await?;
         let read = std::fs::read_to_string(folder.path().join("data/admin.token"));
         let token = read.unwrap_or_default().trim_end().to_owned();
-        traces::secret(&token);
+        leak_recorder::record_secret(&token);
         // Without an address it has a local socket alone.
         let address = server.address().unwrap_or(SocketAddr::from(([127, 0, 0, 1], 0)));
         Ok(Self { folder, address, token, runtime: None, server: Some(server) })
     }
 
     /// Stops in the runtime of the caller.
-    pub async fn stop_here(&mut self) {
+    pub async fn stop_async(&mut self) {
         self.server.take().unwrap().stop().await.unwrap();
     }
 
     /// Starts again in the runtime of the caller: at the same address, with what the last server wrote.
-    pub async fn start_again_here(&mut self, change: impl FnOnce(&mut Settings)) {
+    pub async fn restart_async(&mut self, change: impl FnOnce(&mut Settings)) {
         let mut settings = settings(self.folder.path());
         change(&mut settings);
         settings.listen = Some(self.address);
@@ -90,7 +93,7 @@ impl TestServer {
     /// Stops it, and returns the folder with what it wrote.
     pub fn stop(mut self) -> TempDir {
         self.stop_with_outcome().unwrap();
-        traces::directory(self.folder.path());
+        leak_recorder::record_directory(self.folder.path());
         self.folder
     }
 
@@ -115,8 +118,8 @@ impl TestServer {
     }
 
     /// Where a worker in this process asks.
-    pub fn office(&self) -> Office {
-        self.server.as_ref().unwrap().office()
+    pub fn worker_api(&self) -> WorkerApi {
+        self.server.as_ref().unwrap().worker_api()
     }
 
     /// Waits for what the server does in this process.
@@ -125,7 +128,7 @@ impl TestServer {
     }
 
     /// Waits until it cannot go on.
-    pub fn wait_for_its_end(&self) {
+    pub fn wait_until_ended(&self) {
         self.block_on(self.server.as_ref().unwrap().ended());
     }
 
@@ -142,10 +145,10 @@ impl TestServer {
 
     /// One request with these header lines beside `Host`. The response must be in the OpenAPI document.
     #[track_caller]
-    pub fn ask(&self, line: &str, headers: &[String], body: &str) -> Response {
+    pub fn request(&self, line: &str, headers: &[String], body: &str) -> Response {
         let own = [format!("Host: {}", self.address), "Connection: close".into()];
         let answer = self.exchange(request(line, own.iter().chain(headers), body).as_bytes());
-        openapi::check(line, &answer);
+        openapi::assert_documented(line, &answer);
         answer
     }
 
@@ -155,13 +158,13 @@ impl TestServer {
 
     #[track_caller]
     pub fn get(&self, path: &str) -> Response {
-        self.ask(&format!("GET {path}"), &[self.bearer()], "")
+        self.request(&format!("GET {path}"), &[self.bearer()], "")
     }
 
     #[track_caller]
     pub fn post_text(&self, path: &str, body: &str) -> Response {
         let headers = [self.bearer(), "Content-Type: application/json".into()];
-        self.ask(&format!("POST {path}"), &headers, body)
+        self.request(&format!("POST {path}"), &headers, body)
     }
 
     #[track_caller]
@@ -174,18 +177,18 @@ impl TestServer {
     pub fn post_with_key(&self, path: &str, key: &str, body: &Value) -> Response {
         let key = format!("Idempotency-Key: {key}");
         let headers = [self.bearer(), "Content-Type: application/json".into(), key];
-        self.ask(&format!("POST {path}"), &headers, &body.to_string())
+        self.request(&format!("POST {path}"), &headers, &body.to_string())
     }
 
     /// One request with this token; `null` is no body.
     #[track_caller]
-    pub fn ask_as(&self, token: &str, line: &str, body: &Value) -> Response {
+    pub fn request_with_token(&self, token: &str, line: &str, body: &Value) -> Response {
         let body = if body.is_null() { String::new() } else { body.to_string() };
-        self.ask(line, &[bearer(token), "Content-Type: application/json".into()], &body)
+        self.request(line, &[bearer(token), "Content-Type: application/json".into()], &body)
     }
 
     /// Sends a request, and leaves its response for later.
-    pub fn begin(&self, path: &str, key: Option<&str>, body: &Value) -> TcpStream {
+    pub fn start_post(&self, path: &str, key: Option<&str>, body: &Value) -> TcpStream {
         let mut headers = vec![format!("Host: {}", self.address), "Connection: close".into(), self.bearer()];
         headers.push("Content-Type: application/json".into());
         headers.extend(key.map(|key| format!("Idempotency-Key: {key}")));
@@ -196,39 +199,39 @@ impl TestServer {
     }
 
     /// Sends a lease request that waits, and returns when the queue has so many waiters.
-    pub fn enqueue(&self, key: Option<&str>, wanted: &Value, waiting: u64) -> TcpStream {
-        let stream = self.begin("/v1/leases", key, wanted);
-        self.wait_until_waiting(&text(&wanted["resource"]), waiting);
+    pub fn enqueue(&self, key: Option<&str>, request: &Value, waiting: u64) -> TcpStream {
+        let stream = self.start_post("/v1/leases", key, request);
+        self.wait_for_waiters(&json_string(&request["resource"]), waiting);
         stream
     }
 
     /// How many wait for a resource that is held.
-    pub fn waiting(&self, resource: &str) -> u64 {
+    pub fn waiter_count(&self, resource: &str) -> u64 {
         let denied = self.post("/v1/leases", &lease_request(resource, "who-looks", 1_000));
-        denied.is_problem(409, "HELD")["waiting"].as_u64().unwrap()
+        denied.expect_problem(409, "HELD")["waiting"].as_u64().unwrap()
     }
 
-    pub fn wait_until_waiting(&self, resource: &str, expected: u64) {
-        while self.waiting(resource) != expected {}
+    pub fn wait_for_waiters(&self, resource: &str, expected: u64) {
+        while self.waiter_count(resource) != expected {}
     }
 
     /// The holders of a resource.
     pub fn holders(&self, resource: &str) -> Vec<String> {
         let listed = self.get(&format!("/v1/leases?resource={resource}")).json();
-        listed["leases"].as_array().unwrap().iter().map(|lease| text(&lease["holder"])).collect()
+        listed["leases"].as_array().unwrap().iter().map(|lease| json_string(&lease["holder"])).collect()
     }
 
     /// The resources that are leased.
-    pub fn leased(&self) -> Vec<String> {
+    pub fn leased_resources(&self) -> Vec<String> {
         let page = self.get("/v1/leases").json();
-        page["leases"].as_array().unwrap().iter().map(|lease| text(&lease["resource"])).collect()
+        page["leases"].as_array().unwrap().iter().map(|lease| json_string(&lease["resource"])).collect()
     }
 
     /// Creates a token with these scopes for these resources: its secret.
     #[track_caller]
-    pub fn token_for(&self, name: &str, scopes: &[&str], resources: &[&str]) -> String {
+    pub fn create_token(&self, name: &str, scopes: &[&str], resources: &[&str]) -> String {
         let token = json!({ "name": name, "scopes": scopes, "resources": resources });
-        text(&self.post("/v1/tokens", &token).with_status(201)["secret"])
+        json_string(&self.post("/v1/tokens", &token).expect_status(201)["secret"])
     }
 
     /// The value of a metric.
@@ -242,7 +245,7 @@ impl TestServer {
     pub fn acquire(&self, resource: &str, holder: &str, ttl_ms: u64) -> (String, String) {
         let response = self.post("/v1/leases", &lease_request(resource, holder, ttl_ms));
         assert_eq!(response.status, 201, "{response:?}");
-        response.granted()
+        response.lease_id_and_token()
     }
 
     pub fn renew(&self, id: &str, token: &str) -> Response {
@@ -254,7 +257,7 @@ impl TestServer {
     }
 
     /// Polls a lease until it has ended.
-    pub fn wait_until_over(&self, id: &str) -> Value {
+    pub fn wait_until_lease_ended(&self, id: &str) -> Value {
         loop {
             let lease = self.get(&format!("/v1/leases/{id}")).json()["lease"].clone();
             if lease["state"] != "ACTIVE" {

@@ -14,7 +14,7 @@ pub fn now() -> Instant {
 
 /// Lets time pass, where that is what the test is about.
 #[expect(clippy::disallowed_methods, reason = "the time that passes is what is tested")]
-pub fn pause(duration: Duration) {
+pub fn sleep(duration: Duration) {
     std::thread::sleep(duration);
 }
 
@@ -24,17 +24,17 @@ pub fn wait_until(what: &str, mut holds: impl FnMut() -> bool) {
     let end = now() + LIMIT;
     while !holds() {
         assert!(now() < end, "{what}: not within {LIMIT:?}");
-        pause(Duration::from_millis(10));
+        sleep(Duration::from_millis(10));
     }
 }
 
 /// Fails if the condition stops holding before the time has passed.
 #[track_caller]
-pub fn stays(what: &str, duration: Duration, mut holds: impl FnMut() -> bool) {
+pub fn assert_stays(what: &str, duration: Duration, mut holds: impl FnMut() -> bool) {
     let end = now() + duration;
     while now() < end {
         assert!(holds(), "{what}: no longer");
-        pause(Duration::from_millis(50));
+        sleep(Duration::from_millis(50));
     }
 }
 
@@ -45,10 +45,10 @@ pub async fn eventually<F: Future<Output = bool>>(holds: impl Fn() -> F) {
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
     };
-    in_time(polled).await;
+    with_timeout(polled).await;
 }
 
 /// Fails if a future hangs.
-pub async fn in_time<T>(awaited: impl IntoFuture<Output = T>) -> T {
+pub async fn with_timeout<T>(awaited: impl IntoFuture<Output = T>) -> T {
     tokio::time::timeout(2 * LIMIT, awaited).await.expect("it hangs")
 }

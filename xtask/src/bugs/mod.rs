@@ -10,7 +10,7 @@ use std::process::{ExitStatus, Stdio};
 use regex::Regex;
 use xshell::{Cmd, Shell, cmd};
 
-use crate::process::{self, Problem, Stopwatch, say};
+use crate::process::{self, Stopwatch, TaskError, print_line};
 use crate::tools::NEXTEST;
 use crate::workspace::{Workspace, files_below};
 
@@ -36,14 +36,14 @@ pub struct Arguments {
 
 /// What the tests made of a bug.
 #[derive(Debug, PartialEq, Eq)]
-enum Verdict {
+enum BugOutcome {
     Caught { by: String },
     Missed,
     DoesNotApply,
     DoesNotCompile,
 }
 
-impl Verdict {
+impl BugOutcome {
     fn text(&self) -> &str {
         match self {
             Self::Caught { by } => by,
@@ -58,7 +58,7 @@ impl Verdict {
 const SOME_TEST_FAILED: i32 = 100;
 
 /// Tests every selected bug, prints a table, and fails unless each was caught.
-pub fn run(workspace: &Workspace, arguments: &Arguments) -> Result<(), Problem> {
+pub fn run(workspace: &Workspace, arguments: &Arguments) -> Result<(), TaskError> {
     let mut patches = patch::read_all(&workspace.shell, arguments.name.as_deref())?;
     if let Some(old) = &arguments.rebase {
         return rebase::run(&workspace.shell, old, &patches);
@@ -77,21 +77,21 @@ pub fn run(workspace: &Workspace, arguments: &Arguments) -> Result<(), Problem> 
         let stopwatch = Stopwatch::start();
         let verdict = sandbox.test(patch)?;
         let (name, tests, result) = (&patch.name, &patch.tests, verdict.text());
-        say(&format!("{name:<48} {:>6.1} s  {tests:<17} {result}", stopwatch.seconds()));
+        print_line(&format!("{name:<48} {:>6.1} s  {tests:<17} {result}", stopwatch.seconds()));
         table.push_str(&format!("{name}\t{tests}\t{result}\n"));
         // After each bug, so that a run that is stopped keeps what it has found.
         if let Some(shard) = &arguments.shard {
             workspace.shell.write_file(format!("bugs/results/{}", shard.file_name()), &table)?;
         }
-        if !matches!(verdict, Verdict::Caught { .. }) {
+        if !matches!(verdict, BugOutcome::Caught { .. }) {
             failed.push(patch.name.as_str());
         }
     }
     if failed.is_empty() {
-        say(&format!("bugs caught: {} of {}", patches.len(), patches.len()));
+        print_line(&format!("bugs caught: {} of {}", patches.len(), patches.len()));
         return Ok(());
     }
-    Err(Problem::new(
+    Err(TaskError::new(
         format!("{} of {} bugs were not caught: {}", failed.len(), patches.len(), failed.join(" ")),
         "write the test that catches it; for a patch that does not apply, run `cargo xtask bugs --rebase OLD`",
     ))
@@ -108,14 +108,14 @@ struct Sandbox<'a> {
 }
 
 impl<'a> Sandbox<'a> {
-    fn prepare(workspace: &'a Workspace) -> Result<Self, Problem> {
+    fn prepare(workspace: &'a Workspace) -> Result<Self, TaskError> {
         let (shell, folder) = (&workspace.shell, workspace.target.join("bugs"));
         let (tree, target) = (shell.create_dir(folder.join("tree"))?, folder.join("target"));
         Ok(Self { shell, root: &workspace.root, tree, target, nextest: NEXTEST.require(workspace)? })
     }
 
     /// A bug counts as caught only by a test that passes without it.
-    fn require_passing_tests(&self, patches: &[Patch]) -> Result<(), Problem> {
+    fn require_passing_tests(&self, patches: &[Patch]) -> Result<(), TaskError> {
         refresh(self.shell, self.root, &self.tree)?;
         let crates: BTreeSet<_> = patches.iter().map(|patch| patch.tests.as_str()).collect();
         let _inside = self.shell.push_dir(&self.tree);
@@ -125,30 +125,30 @@ impl<'a> Sandbox<'a> {
         )
     }
 
-    fn test(&self, patch: &Patch) -> Result<Verdict, Problem> {
+    fn test(&self, patch: &Patch) -> Result<BugOutcome, TaskError> {
         refresh(self.shell, self.root, &self.tree)?;
         let _inside = self.shell.push_dir(&self.tree);
         let apply = self.shell.cmd("git").arg("apply").arg(&patch.file);
         // The copy lies inside the repository; without this, git would apply the patch to the repository itself.
         let apply = apply.env("GIT_CEILING_DIRECTORIES", self.tree.parent().unwrap_or(&self.tree));
         if process::run(apply, "").is_err() {
-            return Ok(Verdict::DoesNotApply);
+            return Ok(BugOutcome::DoesNotApply);
         }
         let tests = || self.tests([patch.tests.as_str()]);
-        let (status, report) = report_of(tests().arg("--no-run"))?;
+        let (status, report) = run_with_report(tests().arg("--no-run"))?;
         if !status.success() {
             eprintln!("{report}");
-            return Ok(Verdict::DoesNotCompile);
+            return Ok(BugOutcome::DoesNotCompile);
         }
-        let quiet = ["--fail-fast", "--status-level", "fail", "--final-status-level", "none"];
-        let (status, report) = report_of(tests().args(quiet))?;
+        let arguments = ["--fail-fast", "--status-level", "fail", "--final-status-level", "none"];
+        let (status, report) = run_with_report(tests().args(arguments))?;
         match status.code() {
-            Some(0) => Ok(Verdict::Missed),
-            Some(SOME_TEST_FAILED) => Ok(Verdict::Caught { by: first_failure(&report) }),
+            Some(0) => Ok(BugOutcome::Missed),
+            Some(SOME_TEST_FAILED) => Ok(BugOutcome::Caught { by: first_failure(&report) }),
             _ => {
                 eprintln!("{report}");
                 let what = format!("the tests of {} did not run: {status}", patch.tests);
-                Err(Problem::new(what, "see above").with_exit_code(status.code()))
+                Err(TaskError::new(what, "see above").with_exit_code(status.code()))
             }
         }
     }
@@ -169,7 +169,7 @@ impl<'a> Sandbox<'a> {
 }
 
 /// Runs to the end and returns what was written to standard error.
-fn report_of(cmd: Cmd<'_>) -> Result<(ExitStatus, String), Problem> {
+fn run_with_report(cmd: Cmd<'_>) -> Result<(ExitStatus, String), TaskError> {
     let mut command = process::command(cmd);
     let output = command.stdout(Stdio::inherit()).output();
     let output = output.map_err(|error| process::not_started(&command, &error))?;
@@ -179,19 +179,19 @@ fn report_of(cmd: Cmd<'_>) -> Result<(ExitStatus, String), Problem> {
 /// Makes `copy` hold exactly the tracked files of `root`, as they are in the working tree.
 ///
 /// A file that is already the same is not written, so that cargo rebuilds only what differs.
-fn refresh(shell: &Shell, root: &Path, copy: &Path) -> Result<(), Problem> {
+fn refresh(shell: &Shell, root: &Path, copy: &Path) -> Result<(), TaskError> {
     let hint = "run this in a clone of the repository, with git installed";
     let names = process::output(cmd!(shell, "git -C {root} ls-files -z"), hint)?;
-    let mut wanted = BTreeSet::new();
+    let mut tracked = BTreeSet::new();
     // A file that is tracked, but deleted in the working tree, is not part of it.
     for file in names.split('\0').filter(|name| root.join(name).is_file()) {
         let (bytes, to) = (shell.read_binary_file(root.join(file))?, copy.join(file));
         if std::fs::read(&to).ok().as_ref() != Some(&bytes) {
             shell.write_file(&to, bytes)?;
         }
-        wanted.insert(to);
+        tracked.insert(to);
     }
-    for file in files_below(shell, copy)?.iter().filter(|file| !wanted.contains(*file)) {
+    for file in files_below(shell, copy)?.iter().filter(|file| !tracked.contains(*file)) {
         shell.remove_path(file)?;
     }
     Ok(())

@@ -5,7 +5,7 @@ use std::str::FromStr;
 
 use xshell::Shell;
 
-use crate::process::Problem;
+use crate::process::TaskError;
 
 /// One planted bug.
 pub struct Patch {
@@ -20,7 +20,7 @@ pub struct Patch {
 }
 
 /// The patches in the folder `bugs`, ordered by crate and number.
-pub fn read_all(shell: &Shell, only: Option<&str>) -> Result<Vec<Patch>, Problem> {
+pub fn read_all(shell: &Shell, only: Option<&str>) -> Result<Vec<Patch>, TaskError> {
     let mut patches = Vec::new();
     for file in shell.read_dir("bugs")? {
         let name = file.file_name().and_then(|name| name.to_str()?.strip_suffix(".patch")).map(str::to_owned);
@@ -31,7 +31,7 @@ pub fn read_all(shell: &Shell, only: Option<&str>) -> Result<Vec<Patch>, Problem
     }
     patches.sort_by_key(|patch| (patch.tests.clone(), number(&patch.name), patch.name.clone()));
     if patches.is_empty() {
-        return Err(Problem::new(
+        return Err(TaskError::new(
             only.map_or("bugs/ has no patch".to_owned(), |name| format!("bugs/{name}.patch does not exist")),
             "see `ls bugs`; make a new one with `git diff > bugs/NAME.patch`",
         ));
@@ -44,13 +44,13 @@ fn number(name: &str) -> u32 {
 }
 
 /// The two lines above the diff, and the crate that the second one names.
-fn header(text: &str, name: &str) -> Result<(String, String), Problem> {
+fn header(text: &str, name: &str) -> Result<(String, String), TaskError> {
     let mut lines = text.lines();
     let breaks = lines.next().and_then(|line| line.strip_prefix("# ")).map(str::trim);
     let tests = lines.next().and_then(|line| line.strip_prefix("# tests: ")).map(str::trim);
     match (breaks.filter(|text| !text.is_empty()), tests.filter(|text| !text.is_empty())) {
         (Some(breaks), Some(tests)) => Ok((format!("# {breaks}\n# tests: {tests}\n"), tests.to_owned())),
-        _ => Err(Problem::new(
+        _ => Err(TaskError::new(
             format!("bugs/{name}.patch does not start with `# what it breaks` and `# tests: CRATE`"),
             "write both lines above the diff; git ignores them",
         )),

@@ -5,33 +5,33 @@ use std::process::Stdio;
 use xshell::{Cmd, Shell, cmd};
 
 use crate::bugs::patch::Patch;
-use crate::process::{self, Problem, say};
+use crate::process::{self, TaskError, print_line};
 
 /// Rewrites each patch that applies to `old`. Names those that conflict and leaves them as they are.
-pub fn run(shell: &Shell, old: &str, patches: &[Patch]) -> Result<(), Problem> {
+pub fn run(shell: &Shell, old: &str, patches: &[Patch]) -> Result<(), TaskError> {
     let old = text_of(cmd!(shell, "git rev-parse --verify").arg(format!("{old}^{{commit}}")))?;
     let mut conflicts = Vec::new();
     for patch in patches {
         match rebased(shell, &old, patch)? {
             Ok(diff) => shell.write_file(&patch.file, format!("{}{diff}\n", patch.header))?,
             Err(reason) => {
-                say(&format!("{:<48} {reason}", patch.name));
+                print_line(&format!("{:<48} {reason}", patch.name));
                 conflicts.push(patch.name.as_str());
             }
         }
     }
-    say(&format!("rebased: {} of {}", patches.len() - conflicts.len(), patches.len()));
+    print_line(&format!("rebased: {} of {}", patches.len() - conflicts.len(), patches.len()));
     if conflicts.is_empty() {
         return Ok(());
     }
-    Err(Problem::new(
+    Err(TaskError::new(
         format!("{} patches could not be rebased: {}", conflicts.len(), conflicts.join(" ")),
         "make each anew: change the code, `git diff`, and keep the first two lines of the patch",
     ))
 }
 
 /// The patch as a diff to HEAD, or why there is none.
-fn rebased(shell: &Shell, old: &str, patch: &Patch) -> Result<Result<String, &'static str>, Problem> {
+fn rebased(shell: &Shell, old: &str, patch: &Patch) -> Result<Result<String, &'static str>, TaskError> {
     let Some(planted) = planted(shell, old, patch)? else {
         return Ok(Err("does not apply to the old commit"));
     };
@@ -51,7 +51,7 @@ fn rebased(shell: &Shell, old: &str, patch: &Patch) -> Result<Result<String, &'s
 }
 
 /// A commit on top of the old one with the bug in it, made in an index of its own; `None` if the patch does not apply.
-fn planted(shell: &Shell, old: &str, patch: &Patch) -> Result<Option<String>, Problem> {
+fn planted(shell: &Shell, old: &str, patch: &Patch) -> Result<Option<String>, TaskError> {
     let (file, folder) = (&patch.file, shell.create_temp_dir()?);
     let _index = shell.push_env("GIT_INDEX_FILE", folder.path().join("index"));
     process::run(cmd!(shell, "git read-tree {old}"), "see above: the old commit cannot be read")?;
@@ -62,7 +62,7 @@ fn planted(shell: &Shell, old: &str, patch: &Patch) -> Result<Option<String>, Pr
     text_of(cmd!(shell, "git commit-tree {tree} -p {old} -m").arg("planted bug")).map(Some)
 }
 
-fn text_of(cmd: Cmd<'_>) -> Result<String, Problem> {
+fn text_of(cmd: Cmd<'_>) -> Result<String, TaskError> {
     Ok(process::output(cmd, "see what git says above")?.trim_end_matches('\n').to_owned())
 }
 

@@ -20,7 +20,7 @@ pub struct ResourceState {
 
 /// `GET /v1/contention`: who waits for whom.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-pub struct Contention {
+pub struct ContentionGraph {
     /// Everybody who waits or is waited for.
     pub nodes: Vec<ContentionNode>,
     /// Who waits for whom, on what.

@@ -33,7 +33,7 @@ pub struct AgentLease {
 /// The leases that an agent asks about: `POST /v1/leases/heartbeat`, `/release` and `/reconcile`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-pub struct AgentLeases {
+pub struct AgentLeaseIds {
     /// Who asks.
     #[schema(min_length = 1, max_length = 256)]
     pub agent_id: String,
@@ -44,16 +44,16 @@ pub struct AgentLeases {
 
 /// What became of each lease with a heartbeat, in the order asked for.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-pub struct Heartbeat {
+pub struct HeartbeatResult {
     /// These live.
-    pub renewed: Vec<Beat>,
+    pub renewed: Vec<HeartbeatRenewal>,
     /// These do not, or are not this agent's.
-    pub rejected: Vec<Rejected>,
+    pub rejected: Vec<HeartbeatRejection>,
 }
 
 /// A lease that a heartbeat reached in time.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-pub struct Beat {
+pub struct HeartbeatRenewal {
     /// Which lease.
     pub id: String,
     /// Until when it lasts.
@@ -65,7 +65,7 @@ pub struct Beat {
 
 /// A lease that a heartbeat did not help.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-pub struct Rejected {
+pub struct HeartbeatRejection {
     /// Which lease.
     pub id: String,
     /// `EXPIRED`, `RELEASED`, `REVOKED` or `NOT_FOUND`.
@@ -74,7 +74,7 @@ pub struct Rejected {
 
 /// `POST /v1/leases/release`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-pub struct ReleasedLeases {
+pub struct AgentReleaseResult {
     /// These are over, by this request or before it.
     pub released: Vec<String>,
     /// These are unknown, or somebody else's.
@@ -84,15 +84,15 @@ pub struct ReleasedLeases {
 
 /// `POST /v1/leases/reconcile`: what is true, whatever the agent remembers.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-pub struct Reconciled {
+pub struct ReconcileResult {
     /// Exactly the leases that were asked for.
-    pub leases: BTreeMap<String, TrueLease>,
+    pub leases: BTreeMap<String, ReconciledLease>,
 }
 
 /// What is true of one lease.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct TrueLease {
+pub struct ReconciledLease {
     /// Whether the agent has it.
     pub held: bool,
     /// `ACTIVE`, `EXPIRED`, `RELEASED`, or `UNKNOWN`: never given out, or over for too long, or somebody else's.

@@ -77,7 +77,7 @@ pub struct ManifestObject {
 /// What a manifest led to. It is the worst of what each of its intents leads to: nothing is granted unless all is.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(tag = "verdict", rename_all = "UPPERCASE")]
-pub enum Verdict {
+pub enum ManifestVerdict {
     /// All of it is the agent's.
     Granted {
         /// One for each resource, in the order in which they were first named.

@@ -5,10 +5,13 @@ mod leases;
 mod manifest;
 mod state;
 
-pub use contention::{Contention, ContentionEdge, ContentionNode, ResourceState};
-pub use leases::{AgentLease, AgentLeases, Beat, Heartbeat, Reconciled, Rejected, ReleasedLeases, TrueLease};
-pub use manifest::{Manifest, ManifestIntent, ManifestObject, Verdict};
+pub use contention::{ContentionEdge, ContentionGraph, ContentionNode, ResourceState};
+pub use leases::{
+    AgentLease, AgentLeaseIds, AgentReleaseResult, HeartbeatRejection, HeartbeatRenewal, HeartbeatResult,
+    ReconcileResult, ReconciledLease,
+};
+pub use manifest::{Manifest, ManifestIntent, ManifestObject, ManifestVerdict};
 pub use state::{
-    AgentChange, AgentView, AgentWait, Agents, DigestIdentity, DigestRecovery, PendingIntent, ReportState,
-    StateDigest, Touch, Touched, Wanted,
+    AgentEventDetails, AgentList, AgentStateReport, AgentView, AgentWait, DigestIdentity, DigestRecovery,
+    PendingIntent, ResourceAccess, ResourceTouchReport, StateDigest, TouchResult,
 };

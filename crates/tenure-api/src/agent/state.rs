@@ -9,7 +9,7 @@ use super::manifest::ManifestIntent;
 /// `POST /v1/agents/{id}/state`: what an agent is doing.
 #[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-pub struct ReportState {
+pub struct AgentStateReport {
     /// In which session.
     #[schema(min_length = 1, max_length = 256)]
     pub session_id: String,
@@ -114,7 +114,7 @@ pub struct PendingIntent {
 #[serde(rename_all = "camelCase")]
 pub struct AgentWait {
     /// For what, and in which way.
-    pub wants: Vec<Wanted>,
+    pub wants: Vec<ResourceAccess>,
     /// Since when.
     pub since: String,
     /// When it gives up.
@@ -125,7 +125,7 @@ pub struct AgentWait {
 
 /// A resource, and in which way it is wanted or touched.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-pub struct Wanted {
+pub struct ResourceAccess {
     /// On what: `TYPE:path`.
     #[schema(example = "FILE:src/lib.rs")]
     pub resource: String,
@@ -136,7 +136,7 @@ pub struct Wanted {
 
 /// `GET /v1/agents`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-pub struct Agents {
+pub struct AgentList {
     /// By their names.
     pub agents: Vec<AgentView>,
 }
@@ -144,15 +144,15 @@ pub struct Agents {
 /// `POST /v1/agents/{id}/touch`: what an agent is about to touch, or was seen to touch.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-pub struct Touch {
+pub struct ResourceTouchReport {
     /// What, and in which way.
     #[schema(min_items = 1, max_items = 1_024)]
-    pub resources: Vec<Wanted>,
+    pub resources: Vec<ResourceAccess>,
 }
 
 /// All of it is within what the agent has leases for. Otherwise the answer is the problem `SCOPE_VIOLATION`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-pub struct Touched {
+pub struct TouchResult {
     /// How many there were.
     pub within: usize,
 }
@@ -160,7 +160,7 @@ pub struct Touched {
 /// What happened to an agent, as it is told in events. What does not belong to an event is left out.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct AgentChange {
+pub struct AgentEventDetails {
     /// Its name; empty where nobody remembers whose wait it was.
     #[serde(rename = "agent_id")]
     pub agent_id: String,
@@ -181,7 +181,7 @@ pub struct AgentChange {
     pub ticket: Option<u64>,
     /// What was waited for.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub wants: Vec<Wanted>,
+    pub wants: Vec<ResourceAccess>,
     /// When the wait gives up.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub wait_until: Option<String>,
@@ -190,7 +190,7 @@ pub struct AgentChange {
     pub retry_after_ms: Option<u64>,
     /// What it touched without a lease for it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub outside: Vec<Wanted>,
+    pub outside: Vec<ResourceAccess>,
     /// The leases whose resources it touched.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub leases: Vec<String>,

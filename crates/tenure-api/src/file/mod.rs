@@ -1,14 +1,19 @@
 //! Files: what hooks of coding agents ask, and what people see.
 
-mod ask;
 mod report;
+mod request;
 mod verdict;
 mod view;
 
-pub use ask::{FileAsk, FileCommit, FileEventKind, FileForce, FileGive, FileNews, FileSpeaker, FileStaged};
-pub use report::{BlockerReport, BlockerReports};
-pub use verdict::{CommitNote, FileVerdict, HeldBy, LeftBy, Standing, VerdictKind};
+pub use report::{BlockerReport, BlockerReportList};
+pub use request::{
+    CommitReport, FileAcquireRequest, FileCaller, FileEventKind, FileEventReport, FileForceReleaseRequest,
+    FileGiveRequest, StagedFilesRequest,
+};
+pub use verdict::{
+    CommitResult, FileVerdict, FileVerdictKind, GrantGeneration, HeldFileView, UncommittedFile,
+};
 pub use view::{
-    AuditedTree, Blame, BlamedLine, FileChange, FileOwner, FileView, FileWaiter, Files, OneFile,
-    SessionOfAgent,
+    AuditedWorktree, Blame, BlamedLine, FileEventDetails, FileOwner, FileSessionView, FileStatus, FileView,
+    FileWaiter, FilesOverview,
 };

@@ -48,7 +48,7 @@ pub struct BlockerReport {
 /// `GET /v1/files/reports`: all of them that are remembered, the oldest first.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct BlockerReports {
+pub struct BlockerReportList {
     /// The reports.
     pub reports: Vec<BlockerReport>,
 }

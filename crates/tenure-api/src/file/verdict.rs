@@ -8,7 +8,7 @@ use super::view::FileOwner;
 /// Whether an agent may change files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "UPPERCASE")]
-pub enum VerdictKind {
+pub enum FileVerdictKind {
     /// It may.
     Granted,
     /// Somebody else has some of them; the one retry is due in `retryInMs`.
@@ -24,12 +24,12 @@ pub enum VerdictKind {
 #[serde(rename_all = "camelCase")]
 pub struct FileVerdict {
     /// Whether it may.
-    pub verdict: VerdictKind,
+    pub verdict: FileVerdictKind,
     /// The name under which the session holds.
     pub holder: String,
     /// What others have, and who.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub held: Vec<HeldBy>,
+    pub held: Vec<HeldFileView>,
     /// In how many milliseconds the one retry is due.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub retry_in_ms: Option<u64>,
@@ -43,7 +43,7 @@ pub struct FileVerdict {
     pub circle: Vec<String>,
     /// What somebody else let go of without a commit, and is dirty now.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub left_dirty: Vec<LeftBy>,
+    pub left_dirty: Vec<UncommittedFile>,
     /// What changed since the session read it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub stale: Vec<String>,
@@ -52,14 +52,14 @@ pub struct FileVerdict {
     pub newly: bool,
     /// For a guard: how long the grant can be relied on without asking again.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub standing: Option<Standing>,
+    pub standing: Option<GrantGeneration>,
 }
 
 /// How long a grant can be relied on without asking again: while the eight bytes at the beginning of a file are this number,
 /// the least significant byte first. They change before anybody is told that one of the leases is over.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct Standing {
+pub struct GrantGeneration {
     /// Which file: absolute.
     pub file: String,
     /// Which number.
@@ -69,7 +69,7 @@ pub struct Standing {
 /// A file that somebody else has.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct HeldBy {
+pub struct HeldFileView {
     /// Which, below its working tree.
     pub path: String,
     /// Its name in the ledger.
@@ -85,7 +85,7 @@ pub struct HeldBy {
 /// A file that somebody let go of without a commit.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct LeftBy {
+pub struct UncommittedFile {
     /// Which, below its working tree.
     pub path: String,
     /// Who let go of it.
@@ -97,11 +97,11 @@ pub struct LeftBy {
 /// What is said to somebody who commits.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct CommitNote {
+pub struct CommitResult {
     /// What the session let go of.
     pub released: Vec<String>,
     /// What a living owner has who is somebody else.
-    pub foreign: Vec<HeldBy>,
+    pub foreign: Vec<HeldFileView>,
     /// What somebody else let go of without a commit.
-    pub left_dirty: Vec<LeftBy>,
+    pub left_dirty: Vec<UncommittedFile>,
 }

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::verdict::{LeftBy, Standing};
+use super::verdict::{GrantGeneration, UncommittedFile};
 
 /// Who has or had a file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
@@ -75,7 +75,7 @@ pub struct FileWaiter {
 /// A session that lives.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct SessionOfAgent {
+pub struct FileSessionView {
     /// Who.
     pub owner: FileOwner,
     /// Of whom it is a subagent.
@@ -92,23 +92,23 @@ pub struct SessionOfAgent {
 /// `GET /v1/files`: everything that somebody has, and everybody who lives.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct Files {
+pub struct FilesOverview {
     /// What somebody has.
     pub files: Vec<FileView>,
     /// Who lives.
-    pub sessions: Vec<SessionOfAgent>,
+    pub sessions: Vec<FileSessionView>,
     /// Where agents are at work, and how much of that is watched for changes that no lease explains.
     #[serde(default)]
-    pub audit: Vec<AuditedTree>,
+    pub audit: Vec<AuditedWorktree>,
     /// For how long no session holds more than this. Only with `below`, over the local socket.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub standing: Option<Standing>,
+    pub standing: Option<GrantGeneration>,
 }
 
 /// A working tree that is watched for changes that no lease explains.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct AuditedTree {
+pub struct AuditedWorktree {
     /// Where it is.
     pub root: String,
     /// How many of its folders are watched.
@@ -125,7 +125,7 @@ pub struct AuditedTree {
 /// `GET /v1/files/one`: one file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct OneFile {
+pub struct FileStatus {
     /// Which, below its working tree.
     pub path: String,
     /// Who has it; nothing if nobody has.
@@ -133,7 +133,7 @@ pub struct OneFile {
     pub file: Option<FileView>,
     /// Who let go of it without a commit, last.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub left: Option<LeftBy>,
+    pub left: Option<UncommittedFile>,
 }
 
 /// `GET /v1/files/blame`: who wrote which line.
@@ -173,7 +173,7 @@ pub struct BlamedLine {
 /// What an event about files is about.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct FileChange {
+pub struct FileEventDetails {
     /// The name under which the session holds; empty where it is not known any more.
     pub holder: String,
     /// Which agent.

@@ -1,6 +1,6 @@
 //! What the wire promises.
 
-mod codes;
+mod error_codes;
 mod golden;
-mod shapes;
+mod json_field_names;
 mod wire;

@@ -7,7 +7,7 @@ use std::path::Path;
 use serde::{Deserialize, Serialize};
 use tenure_api::{DigestIdentity, DigestRecovery, StateDigest};
 
-use super::intent::Intent;
+use super::intent::AgentIntent;
 
 /// An agent that ends in order to be started again exits with this, so that whoever started it knows.
 pub const RESTART_EXIT_CODE: u8 = 107;
@@ -16,7 +16,7 @@ pub const RESTART_EXIT_CODE: u8 = 107;
 ///
 /// What it remembers is not what it holds: `Agent::resume` asks.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Digest {
+pub struct PersistedAgentState {
     /// `1.0`.
     pub version: String,
     /// Who it was.
@@ -48,12 +48,12 @@ pub struct Recovery {
     /// What it was doing.
     pub last_phase: String,
     /// What it had declared, and has to find out about.
-    pub pending_intents: Vec<Intent>,
+    pub pending_intents: Vec<AgentIntent>,
     /// The leases that it had.
     pub lease_ids: Vec<String>,
 }
 
-impl Digest {
+impl PersistedAgentState {
     /// Writes it to a file, whole or not at all.
     pub fn save(&self, path: impl AsRef<Path>) -> io::Result<()> {
         let path = path.as_ref();
@@ -73,7 +73,7 @@ impl Digest {
     }
 
     /// As the server wants it.
-    pub(super) fn told(&self) -> StateDigest {
+    pub(super) fn to_state_digest(&self) -> StateDigest {
         StateDigest {
             version: self.version.clone(),
             identity: DigestIdentity {
@@ -83,7 +83,12 @@ impl Digest {
             },
             recovery: DigestRecovery {
                 last_phase: self.recovery.last_phase.clone(),
-                pending_intents: self.recovery.pending_intents.iter().map(Intent::in_manifest).collect(),
+                pending_intents: self
+                    .recovery
+                    .pending_intents
+                    .iter()
+                    .map(AgentIntent::to_manifest_intent)
+                    .collect(),
             },
         }
     }
@@ -98,16 +103,22 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("agent.json");
         let identity = Identity { agent_id: "a".into(), priority_timestamp: 7, epoch: 2 };
-        let pending_intents = vec![Intent::mutates("FILE:a")];
+        let pending_intents = vec![AgentIntent::mutates("FILE:a")];
         let recovery =
             Recovery { last_phase: "EXECUTING".into(), pending_intents, lease_ids: vec!["l-1".into()] };
         let version = "1.0".into();
-        let digest =
-            Digest { version, identity, recovery, session_id: "s".into(), ttl_ms: 60_000, skew_ms: 500 };
+        let digest = PersistedAgentState {
+            version,
+            identity,
+            recovery,
+            session_id: "s".into(),
+            ttl_ms: 60_000,
+            skew_ms: 500,
+        };
         digest.save(&path).unwrap();
-        assert_eq!(Digest::load(&path).unwrap(), digest);
+        assert_eq!(PersistedAgentState::load(&path).unwrap(), digest);
         fs::write(&path, "{\"token\":\"secret\"}").unwrap();
-        let said = Digest::load(&path).unwrap_err().to_string();
-        assert!(said.contains("begin anew") && !said.contains("secret"), "{said}");
+        let message = PersistedAgentState::load(&path).unwrap_err().to_string();
+        assert!(message.contains("begin anew") && !message.contains("secret"), "{message}");
     }
 }

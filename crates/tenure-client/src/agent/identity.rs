@@ -3,23 +3,23 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use tenure_api::{AgentLeases, AgentView, Manifest, ReportState};
+use tenure_api::{AgentLeaseIds, AgentStateReport, AgentView, Manifest};
 use tokio::sync::Mutex;
 
-use super::attempt::Attempt;
-use super::declaring::Declaring;
-use super::intent::Intent;
+use super::declaration::Declaration;
+use super::intent::AgentIntent;
+use super::priority::AgentPriority;
 use crate::client::Client;
 use crate::error::Error;
-use crate::hold::Wait;
+use crate::hold::WaitLimit;
 use crate::key::IdempotencyKey;
 
 /// How long leases live without a heartbeat, unless somebody says otherwise.
-const TTL: Duration = Duration::from_secs(60);
+const DEFAULT_TTL: Duration = Duration::from_secs(60);
 /// For how long to wait, unless somebody says otherwise.
-const PATIENCE: Duration = Duration::from_secs(60);
+const DEFAULT_WAIT: Duration = Duration::from_secs(60);
 /// How much earlier than the server an agent ends its leases.
-const SKEW: Duration = Duration::from_millis(500);
+const DEFAULT_SKEW: Duration = Duration::from_millis(500);
 
 /// An agent: declares what it is about to touch, and gets all of it or nothing. Copies are the same agent.
 ///
@@ -31,13 +31,13 @@ pub struct Agent {
     pub(super) id: Arc<str>,
     pub(super) session: Arc<str>,
     pub(super) ttl: Duration,
-    pub(super) wait: Wait,
+    pub(super) wait: WaitLimit,
     pub(super) skew: Duration,
     /// Which of the agent's lives this is.
     pub(super) epoch: u64,
-    pub(super) attempt: Attempt,
+    pub(super) priority: AgentPriority,
     /// Declarations come one after the other.
-    pub(super) turn: Arc<Mutex<()>>,
+    pub(super) declare_lock: Arc<Mutex<()>>,
 }
 
 impl Agent {
@@ -47,12 +47,12 @@ impl Agent {
             client: client.clone(),
             id: id.into(),
             session: IdempotencyKey::random().as_str().into(),
-            ttl: TTL,
-            wait: Wait::For(PATIENCE),
-            skew: SKEW,
+            ttl: DEFAULT_TTL,
+            wait: WaitLimit::For(DEFAULT_WAIT),
+            skew: DEFAULT_SKEW,
             epoch: 0,
-            attempt: Attempt::default(),
-            turn: Arc::default(),
+            priority: AgentPriority::default(),
+            declare_lock: Arc::default(),
         }
     }
 
@@ -72,7 +72,7 @@ impl Agent {
 
     /// For how long a declaration waits and comes back: 60 s, if nobody says so. [`Declaring::wait`] says it for one.
     #[must_use]
-    pub fn wait(mut self, wait: Wait) -> Self {
+    pub fn wait(mut self, wait: WaitLimit) -> Self {
         self.wait = wait;
         self
     }
@@ -87,7 +87,7 @@ impl Agent {
     /// Its priority: the time in milliseconds at which its attempt began; smaller is older, and older is stronger.
     #[must_use]
     pub fn priority(mut self, milliseconds: u64) -> Self {
-        self.attempt = Attempt::given(milliseconds);
+        self.priority = AgentPriority::explicit(milliseconds);
         self
     }
 
@@ -99,14 +99,14 @@ impl Agent {
     /// Says what it is about to touch, and waits until all of it is the agent's.
     ///
     /// Two claims of one agent should not name the same resource: it is given back with the first that ends.
-    pub fn declare(&self, intents: impl IntoIterator<Item = Intent>) -> Declaring {
-        Declaring::new(self.clone(), intents.into_iter().collect())
+    pub fn declare(&self, intents: impl IntoIterator<Item = AgentIntent>) -> Declaration {
+        Declaration::new(self.clone(), intents.into_iter().collect())
     }
 
     /// Says what it is doing: `PLANNING`, `EXECUTING`, `VERIFYING`, …
     pub async fn report(&self, state: &str) -> Result<AgentView, Error> {
         let (session_id, state) = (self.session.to_string(), state.to_owned());
-        self.client.report(&self.id, &ReportState { session_id, state, digest: None }).await
+        self.client.report(&self.id, &AgentStateReport { session_id, state, digest: None }).await
     }
 
     /// It is done: it waits for nothing and holds nothing any more, and its next attempt is a new one.
@@ -121,22 +121,22 @@ impl Agent {
 
     async fn end(&self, state: &str) -> Result<(), Error> {
         self.report(state).await?;
-        self.attempt.end();
+        self.priority.reset();
         Ok(())
     }
 
-    pub(super) fn manifest(&self, intents: &[Intent], wait_timeout_ms: u64) -> Manifest {
+    pub(super) fn manifest(&self, intents: &[AgentIntent], wait_timeout_ms: u64) -> Manifest {
         Manifest {
             session_id: self.session.to_string(),
             agent_id: self.id.to_string(),
-            intents: intents.iter().map(Intent::in_manifest).collect(),
+            intents: intents.iter().map(AgentIntent::to_manifest_intent).collect(),
             ttl: Some(u64::try_from(self.ttl.as_millis()).unwrap_or(u64::MAX)),
-            priority_timestamp: Some(self.attempt.priority()),
+            priority_timestamp: Some(self.priority.get_or_init()),
             wait_timeout_ms: Some(wait_timeout_ms),
         }
     }
 
-    pub(super) fn leases(&self, lease_ids: Vec<String>) -> AgentLeases {
-        AgentLeases { agent_id: self.id.to_string(), lease_ids }
+    pub(super) fn lease_ids(&self, lease_ids: Vec<String>) -> AgentLeaseIds {
+        AgentLeaseIds { agent_id: self.id.to_string(), lease_ids }
     }
 }

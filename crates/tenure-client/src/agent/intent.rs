@@ -1,7 +1,7 @@
 //! What an agent is about to touch.
 
 use serde::{Deserialize, Serialize};
-use tenure_api::{ManifestIntent, ManifestObject, Wanted};
+use tenure_api::{ManifestIntent, ManifestObject, ResourceAccess};
 
 /// One thing that an agent is about to touch, and in which way.
 ///
@@ -11,7 +11,7 @@ use tenure_api::{ManifestIntent, ManifestObject, Wanted};
 /// assert_eq!((intent.predicate.as_str(), intent.resource.as_str()), ("MUTATES", "FILE:src/lib.rs"));
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Intent {
+pub struct AgentIntent {
     /// In which way: `PROVIDES`, `CONSUMES`, `DEPENDS_ON`, `MUTATES`, `DELETES` or `RENAMES`.
     pub predicate: String,
     /// On what: `TYPE:path`, where the type is `FILE`, `SYMBOL`, `API_ENDPOINT`, `DATABASE_TABLE` or `CONFIG_KEY`. What ends
@@ -19,7 +19,7 @@ pub struct Intent {
     pub resource: String,
 }
 
-impl Intent {
+impl AgentIntent {
     /// In whatever way; the server says no to one that it does not know.
     pub fn new(predicate: impl Into<String>, resource: impl Into<String>) -> Self {
         Self { predicate: predicate.into(), resource: resource.into() }
@@ -56,7 +56,7 @@ impl Intent {
     }
 
     /// As it stands in a manifest. Without a type it has none, and the server says no.
-    pub(super) fn in_manifest(&self) -> ManifestIntent {
+    pub(super) fn to_manifest_intent(&self) -> ManifestIntent {
         let (resource_type, path) = self.resource.split_once(':').unwrap_or(("", &self.resource));
         ManifestIntent {
             id: None,
@@ -69,7 +69,7 @@ impl Intent {
         }
     }
 
-    pub(super) fn as_wanted(&self) -> Wanted {
-        Wanted { resource: self.resource.clone(), predicate: self.predicate.clone() }
+    pub(super) fn to_resource_access(&self) -> ResourceAccess {
+        ResourceAccess { resource: self.resource.clone(), predicate: self.predicate.clone() }
     }
 }

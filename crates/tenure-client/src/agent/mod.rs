@@ -33,23 +33,23 @@
 //! digest.rs     what it remembers over a restart; restart.rs how it goes on
 //! ```
 
-mod attempt;
-mod claim;
-mod course;
-mod declaring;
+mod declaration;
 mod digest;
-mod failure;
+mod error;
+mod heartbeat;
+mod heartbeat_task;
+#[cfg(test)]
+mod heartbeat_tests;
+mod held_manifest;
 mod identity;
 mod intent;
-mod keeping;
-mod pulse;
-#[cfg(test)]
-mod pulse_tests;
+mod priority;
 mod restart;
+mod retry;
 
-pub use claim::Claim;
-pub use declaring::Declaring;
-pub use digest::{Digest, Identity, RESTART_EXIT_CODE, Recovery};
-pub use failure::{DeclareError, Doubt, TouchError};
+pub use declaration::Declaration;
+pub use digest::{Identity, PersistedAgentState, RESTART_EXIT_CODE, Recovery};
+pub use error::{CheckError, DeclareError, TouchError};
+pub use held_manifest::HeldManifest;
 pub use identity::Agent;
-pub use intent::Intent;
+pub use intent::AgentIntent;

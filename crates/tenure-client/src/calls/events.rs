@@ -6,15 +6,15 @@ use http_body_util::BodyExt as _;
 use hyper::body::Incoming;
 use tenure_api::ServerEvent;
 
-use super::sse::Parser;
+use super::sse::SseParser;
 use crate::client::Client;
-use crate::connection::{Call, Query};
 use crate::error::Error;
+use crate::http::{ApiRequest, PathAndQuery};
 use crate::key::random;
 
 /// Where to begin.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum From {
+pub enum EventStartPosition {
     /// With what happens from now on.
     Now,
     /// With the event of this number in the ledger, and everything after it.
@@ -35,23 +35,23 @@ pub struct EventFilter {
 /// Events one after the other. It connects again by itself, and goes on where it was.
 pub struct EventStream {
     client: Client,
-    from: From,
+    from: EventStartPosition,
     filter: EventFilter,
     last_id: Option<String>,
-    open: Option<(Incoming, Parser)>,
+    open: Option<(Incoming, SseParser)>,
 }
 
 /// How often a connection is tried again before the caller hears of it.
-const TRIES: u32 = 8;
-const FIRST_PAUSE: Duration = Duration::from_millis(100);
-const LONGEST_PAUSE: Duration = Duration::from_secs(10);
+const MAX_RETRIES: u32 = 8;
+const MIN_BACKOFF: Duration = Duration::from_millis(100);
+const MAX_BACKOFF: Duration = Duration::from_secs(10);
 
 impl Client {
     /// What happens, from `from` on.
-    pub async fn events(&self, from: From, filter: &EventFilter) -> Result<EventStream, Error> {
+    pub async fn events(&self, from: EventStartPosition, filter: &EventFilter) -> Result<EventStream, Error> {
         let last_id = match &from {
-            From::After(id) => Some(id.clone()),
-            From::Now | From::Seq(_) => None,
+            EventStartPosition::After(id) => Some(id.clone()),
+            EventStartPosition::Now | EventStartPosition::Seq(_) => None,
         };
         let (client, filter) = (self.clone(), filter.clone());
         let mut stream = EventStream { client, from, filter, last_id, open: None };
@@ -71,8 +71,8 @@ impl EventStream {
             if self.open.is_none() {
                 match self.connect().await {
                     Ok(()) => {}
-                    Err(error) if failures < TRIES && error.passes() => {
-                        pause(failures).await;
+                    Err(error) if failures < MAX_RETRIES && error.is_transient() => {
+                        backoff(failures).await;
                         failures += 1;
                         continue;
                     }
@@ -83,8 +83,8 @@ impl EventStream {
                 return Ok(Some(event));
             }
             // A server that takes every connection and ends it at once must not be asked all the time.
-            pause(failures).await;
-            failures = (failures + 1).min(TRIES - 1);
+            backoff(failures).await;
+            failures = (failures + 1).min(MAX_RETRIES - 1);
         }
     }
 
@@ -96,22 +96,22 @@ impl EventStream {
     async fn connect(&mut self) -> Result<(), Error> {
         let seq;
         let from = match (&self.last_id, &self.from) {
-            (Some(_), _) | (None, From::After(_)) => None,
-            (None, From::Now) => Some("now"),
-            (None, From::Seq(number)) => {
+            (Some(_), _) | (None, EventStartPosition::After(_)) => None,
+            (None, EventStartPosition::Now) => Some("now"),
+            (None, EventStartPosition::Seq(number)) => {
                 seq = number.to_string();
                 Some(seq.as_str())
             }
         };
         let EventFilter { resource, r#type } = &self.filter;
-        let query = Query::new("/v1/events")
+        let query = PathAndQuery::new("/v1/events")
             .with("from", from)
             .with("resource", resource.as_deref())
             .with("type", r#type.as_deref());
-        let call = Call::get(query.into_text());
-        match self.client.exchange().open(&call, self.last_id.as_deref()).await? {
+        let call = ApiRequest::get(query.into_text());
+        match self.client.transport().open_stream(&call, self.last_id.as_deref()).await? {
             Ok(body) => {
-                self.open = Some((body, Parser::default()));
+                self.open = Some((body, SseParser::default()));
                 Ok(())
             }
             Err(answer) => Err(answer.problem(|| self.client.address())),
@@ -120,21 +120,21 @@ impl EventStream {
 
     /// The next event of this connection; nothing when it has ended.
     async fn read(&mut self) -> Result<Option<ServerEvent>, Error> {
-        let strange = |client: &Client, detail: &str| Error::Protocol {
+        let protocol_error = |client: &Client, detail: &str| Error::Protocol {
             address: client.address(),
             detail: detail.into(),
         };
         while let Some((body, parser)) = &mut self.open {
             let Ok(next) = parser.next() else {
                 self.open = None;
-                return Err(strange(&self.client, "an event without end"));
+                return Err(protocol_error(&self.client, "an event without end"));
             };
             if let Some(message) = next {
                 let event = match message.data.as_str() {
                     "" => None,
                     data => Some(
                         serde_json::from_str(data)
-                            .map_err(|_| strange(&self.client, "an event that does not fit"))?,
+                            .map_err(|_| protocol_error(&self.client, "an event that does not fit"))?,
                     ),
                 };
                 // Only now: an event that could not be told is asked for again.
@@ -158,8 +158,8 @@ impl EventStream {
 }
 
 /// Anything up to twice as long each time, so that all who lost their server do not come back at once.
-async fn pause(failures: u32) {
-    let most = FIRST_PAUSE.saturating_mul(1 << failures.min(16)).min(LONGEST_PAUSE);
-    let micros = u64::try_from(most.as_micros()).unwrap_or(u64::MAX);
+async fn backoff(failures: u32) {
+    let max_backoff = MIN_BACKOFF.saturating_mul(1 << failures.min(16)).min(MAX_BACKOFF);
+    let micros = u64::try_from(max_backoff.as_micros()).unwrap_or(u64::MAX);
     tokio::time::sleep(Duration::from_micros(random() % (micros + 1))).await;
 }

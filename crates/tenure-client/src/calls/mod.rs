@@ -3,12 +3,12 @@
 mod agents;
 mod events;
 mod files;
+mod intents;
 mod leases;
 mod queue;
-mod sessions;
 mod sse;
 mod work;
 
-pub use events::{EventFilter, EventStream, From};
-pub use leases::Filter;
-pub(crate) use leases::{acquire, acquire_all};
+pub use events::{EventFilter, EventStartPosition, EventStream};
+pub use leases::LeaseFilter;
+pub(crate) use leases::{acquire_all_request, acquire_request};

@@ -1,11 +1,14 @@
 //! The queue, tokens, and control.
 
 use serde::Deserialize;
-use tenure_api::{ControlStatus, CreateToken, CreatedToken, Explanation, Queue, RevokedToken, Token, Tokens};
+use tenure_api::{
+    ApiTokenList, ApiTokenRequest, ApiTokenView, ControlStatus, CreatedApiToken, Explanation, Queue,
+    RevokedApiToken,
+};
 
 use crate::client::Client;
-use crate::connection::{Call, Query, Repeat};
 use crate::error::Error;
+use crate::http::{ApiRequest, Idempotency, PathAndQuery};
 
 #[derive(Deserialize)]
 struct Withdrawn {}
@@ -13,22 +16,22 @@ struct Withdrawn {}
 impl Client {
     /// Who waits for a resource, in the order in which they will be served.
     pub async fn queue(&self, resource: &str) -> Result<Queue, Error> {
-        let query = Query::new("/v1/queue").with("resource", Some(resource));
-        self.ask(&Call::get(query.into_text()).for_a_list()).await
+        let query = PathAndQuery::new("/v1/queue").with("resource", Some(resource));
+        self.send(&ApiRequest::get(query.into_text()).with_list_limit()).await
     }
 
     /// Leaves a queue. A ticket that was served, withdrawn or never there is [`Code::NotFound`].
     ///
     /// [`Code::NotFound`]: tenure_api::Code::NotFound
     pub async fn withdraw(&self, ticket: u64) -> Result<(), Error> {
-        let path = Query::path("/v1/queue", &[&ticket.to_string()]);
-        self.ask::<Withdrawn>(&Call::delete(path.into_text())).await.map(|_| ())
+        let path = PathAndQuery::path("/v1/queue", &[&ticket.to_string()]);
+        self.send::<Withdrawn>(&ApiRequest::delete(path.into_text())).await.map(|_| ())
     }
 
     /// Who holds a resource, who waits, what would free it, and why the last request was refused.
     pub async fn explain(&self, resource: &str) -> Result<Explanation, Error> {
-        let query = Query::new("/v1/explain").with("resource", Some(resource));
-        self.ask(&Call::get(query.into_text()).for_a_list()).await
+        let query = PathAndQuery::new("/v1/explain").with("resource", Some(resource));
+        self.send(&ApiRequest::get(query.into_text()).with_list_limit()).await
     }
 }
 
@@ -36,19 +39,19 @@ const TOKENS: &str = "/v1/tokens";
 
 impl Client {
     /// Makes a token. Its secret is in this answer and nowhere else.
-    pub async fn create_token(&self, request: &CreateToken) -> Result<CreatedToken, Error> {
-        self.ask(&Call::post(TOKENS.into(), request, Repeat::Never)).await
+    pub async fn create_token(&self, request: &ApiTokenRequest) -> Result<CreatedApiToken, Error> {
+        self.send(&ApiRequest::post(TOKENS.into(), request, Idempotency::NonIdempotent)).await
     }
 
     /// Every token that is good.
-    pub async fn tokens(&self) -> Result<Vec<Token>, Error> {
-        let answer = self.ask::<Tokens>(&Call::get(TOKENS.into()).for_a_list()).await;
+    pub async fn tokens(&self) -> Result<Vec<ApiTokenView>, Error> {
+        let answer = self.send::<ApiTokenList>(&ApiRequest::get(TOKENS.into()).with_list_limit()).await;
         answer.map(|answer| answer.tokens)
     }
 
     /// Makes a token worthless, and ends the leases of its principal.
-    pub async fn revoke_token(&self, id: &str) -> Result<RevokedToken, Error> {
-        self.ask(&Call::delete(Query::path(TOKENS, &[id]).into_text())).await
+    pub async fn revoke_token(&self, id: &str) -> Result<RevokedApiToken, Error> {
+        self.send(&ApiRequest::delete(PathAndQuery::path(TOKENS, &[id]).into_text())).await
     }
 }
 
@@ -61,7 +64,7 @@ struct Envelope<T> {
 impl Client {
     /// Who has the device, and for how long. To take it, a WebSocket at `/ws` is needed.
     pub async fn control_status(&self) -> Result<ControlStatus, Error> {
-        let call = Call::get("/api/v1/control/status".into());
-        self.ask::<Envelope<ControlStatus>>(&call).await.map(|answer| answer.data)
+        let call = ApiRequest::get("/api/v1/control/status".into());
+        self.send::<Envelope<ControlStatus>>(&call).await.map(|answer| answer.data)
     }
 }

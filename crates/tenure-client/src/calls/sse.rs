@@ -2,7 +2,7 @@
 
 /// One message.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Message {
+pub(super) struct SseMessage {
     /// What goes into `Last-Event-ID`.
     pub(super) id: Option<String>,
     /// Empty if the message only moves the id on.
@@ -10,11 +10,11 @@ pub(super) struct Message {
 }
 
 /// A message longer than this is no event of ours.
-const MOST_BYTES: usize = 1 << 20;
+const MAX_MESSAGE_BYTES: usize = 1 << 20;
 
 /// Puts lines together as bytes come in, in whatever pieces.
 #[derive(Default)]
-pub(super) struct Parser {
+pub(super) struct SseParser {
     bytes: Vec<u8>,
     id: Option<String>,
     data: String,
@@ -23,15 +23,15 @@ pub(super) struct Parser {
 
 /// A line or a message without an end.
 #[derive(Debug)]
-pub(super) struct TooLong;
+pub(super) struct MessageTooLong;
 
-impl Parser {
+impl SseParser {
     pub(super) fn push(&mut self, bytes: &[u8]) {
         self.bytes.extend_from_slice(bytes);
     }
 
     /// The next message that is complete.
-    pub(super) fn next(&mut self) -> Result<Option<Message>, TooLong> {
+    pub(super) fn next(&mut self) -> Result<Option<SseMessage>, MessageTooLong> {
         while let Some(end) = self.bytes.iter().position(|byte| *byte == b'\n') {
             let rest = self.bytes.split_off(end + 1);
             let line = std::mem::replace(&mut self.bytes, rest);
@@ -40,15 +40,15 @@ impl Parser {
                 return Ok(Some(message));
             }
         }
-        if self.bytes.len() + self.data.len() > MOST_BYTES { Err(TooLong) } else { Ok(None) }
+        if self.bytes.len() + self.data.len() > MAX_MESSAGE_BYTES { Err(MessageTooLong) } else { Ok(None) }
     }
 
-    fn line(&mut self, line: &str) -> Option<Message> {
+    fn line(&mut self, line: &str) -> Option<SseMessage> {
         if line.is_empty() {
             let id = self.id.take();
-            let is_worth = id.is_some() || self.has_data;
+            let has_content = id.is_some() || self.has_data;
             self.has_data = false;
-            return is_worth.then(|| Message { id, data: std::mem::take(&mut self.data) });
+            return has_content.then(|| SseMessage { id, data: std::mem::take(&mut self.data) });
         }
         let (field, value) = line.split_once(':').unwrap_or((line, ""));
         let value = value.strip_prefix(' ').unwrap_or(value);
@@ -73,10 +73,10 @@ mod tests {
     use super::*;
 
     fn messages(pieces: &[&str]) -> Vec<(Option<String>, String)> {
-        let (mut parser, mut found) = (Parser::default(), Vec::new());
+        let (mut parser, mut found) = (SseParser::default(), Vec::new());
         for piece in pieces {
             parser.push(piece.as_bytes());
-            while let Some(Message { id, data }) = parser.next().expect("short lines") {
+            while let Some(SseMessage { id, data }) = parser.next().expect("short lines") {
                 found.push((id, data));
             }
         }
@@ -102,8 +102,8 @@ mod tests {
 
     #[test]
     fn oversized_message_is_rejected() {
-        let mut parser = Parser::default();
-        parser.push(&vec![b'x'; MOST_BYTES + 1]);
+        let mut parser = SseParser::default();
+        parser.push(&vec![b'x'; MAX_MESSAGE_BYTES + 1]);
         assert!(parser.next().is_err());
     }
 }

@@ -1,13 +1,13 @@
 //! Work: leases that say what their holder may do, and how much of it.
 
 use tenure_api::{
-    ClaimWork, DeriveWork, GrantedWork, Lease, OneLease, OneWork, ReleaseWork, RenewWork, Renewed, SpendWork,
-    Spent,
+    Lease, LeaseRenewal, LeaseResponse, SpendResult, WorkClaimRequest, WorkDerivationRequest, WorkGrant,
+    WorkReleaseRequest, WorkRenewalRequest, WorkResponse, WorkSpendRequest,
 };
 
 use crate::client::Client;
-use crate::connection::{Call, Query, Repeat};
 use crate::error::Error;
+use crate::http::{ApiRequest, Idempotency, PathAndQuery};
 use crate::key::IdempotencyKey;
 
 const WORK: &str = "/v1/work";
@@ -17,48 +17,50 @@ impl Client {
     /// lease again.
     pub async fn claim_work(
         &self,
-        request: &ClaimWork,
+        request: &WorkClaimRequest,
         key: Option<&IdempotencyKey>,
-    ) -> Result<GrantedWork, Error> {
-        self.ask(&Call::post(path("claim"), request, Repeat::Never).with_key(key)).await
+    ) -> Result<WorkGrant, Error> {
+        self.send(&ApiRequest::post(path("claim"), request, Idempotency::NonIdempotent).with_key(key)).await
     }
 
     /// Gives a part of a lease to somebody else. Without a key, an answer that is lost may have cost what was given.
     pub async fn derive_work(
         &self,
-        request: &DeriveWork,
+        request: &WorkDerivationRequest,
         key: Option<&IdempotencyKey>,
-    ) -> Result<GrantedWork, Error> {
-        self.ask(&Call::post(path("derive"), request, Repeat::Never).with_key(key)).await
+    ) -> Result<WorkGrant, Error> {
+        self.send(&ApiRequest::post(path("derive"), request, Idempotency::NonIdempotent).with_key(key)).await
     }
 
     /// Uses something up. Without a key, nobody knows whether a request whose answer is lost has spent; with one, it may be
     /// repeated, and spends once.
     pub async fn spend_work(
         &self,
-        request: &SpendWork,
+        request: &WorkSpendRequest,
         key: Option<&IdempotencyKey>,
-    ) -> Result<Spent, Error> {
-        self.ask(&Call::post(path("spend"), request, Repeat::Never).with_key(key)).await
+    ) -> Result<SpendResult, Error> {
+        self.send(&ApiRequest::post(path("spend"), request, Idempotency::NonIdempotent).with_key(key)).await
     }
 
     /// Keeps a lease on work alive: one that was derived no longer than the one that it was derived from.
-    pub async fn renew_work(&self, request: &RenewWork) -> Result<Renewed, Error> {
-        self.ask(&Call::post(path("renew"), request, Repeat::Harmless)).await
+    pub async fn renew_work(&self, request: &WorkRenewalRequest) -> Result<LeaseRenewal, Error> {
+        self.send(&ApiRequest::post(path("renew"), request, Idempotency::Idempotent)).await
     }
 
     /// Gives a lease on work back, and with it whatever was derived from it. What is over already is no error.
-    pub async fn release_work(&self, request: &ReleaseWork) -> Result<Lease, Error> {
-        let answer = self.ask::<OneLease>(&Call::post(path("release"), request, Repeat::Harmless)).await;
+    pub async fn release_work(&self, request: &WorkReleaseRequest) -> Result<Lease, Error> {
+        let answer = self
+            .send::<LeaseResponse>(&ApiRequest::post(path("release"), request, Idempotency::Idempotent))
+            .await;
         answer.map(|answer| answer.lease)
     }
 
     /// One lease on work, alive or ended not long ago: what it allows, and what is left.
-    pub async fn work(&self, lease_id: &str) -> Result<OneWork, Error> {
-        self.ask(&Call::get(path(lease_id))).await
+    pub async fn work(&self, lease_id: &str) -> Result<WorkResponse, Error> {
+        self.send(&ApiRequest::get(path(lease_id))).await
     }
 }
 
 fn path(last: &str) -> String {
-    Query::path(WORK, &[last]).into_text()
+    PathAndQuery::path(WORK, &[last]).into_text()
 }

@@ -10,16 +10,16 @@
 //! guard.rs     what a program holds
 //! ```
 
-mod driver;
-mod failure;
-mod guard;
-mod heard;
-mod holding;
-mod place;
+mod error;
+mod held_lease;
+mod hold_request;
+mod keepalive_task;
+mod queue_position;
+mod request_events;
 mod requests;
 mod withdraw;
 
-pub use failure::{HoldError, Lost};
-pub use guard::Guard;
-pub use holding::{Holding, Wait};
-pub use place::Place;
+pub use error::{HoldError, LeaseLost};
+pub use held_lease::HeldLease;
+pub use hold_request::{HoldRequest, WaitLimit};
+pub use queue_position::QueuePosition;

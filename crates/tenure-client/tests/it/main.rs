@@ -2,15 +2,15 @@
 //! real server, from outside.
 
 mod agents;
-mod agents_doubt;
+mod agents_disconnect;
 mod agents_restart;
-mod beliefs;
-mod holding;
-mod network;
-mod random;
+mod hold;
+mod keepalive_deadline;
+mod keepalive_harness;
+mod keepalive_network;
+mod keepalive_random;
+mod keepalive_retry;
+mod keepalive_stop;
+mod queue_wait;
 mod requests;
-mod stops;
-mod story;
 mod tls;
-mod tries;
-mod waiting;

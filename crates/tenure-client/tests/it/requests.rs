@@ -2,101 +2,112 @@
 
 use std::time::Duration;
 
-use tenure_client::{Client, Code, Error, Filter, From, IdempotencyKey, LeaseState, Release, Renew, Secret};
-use tenure_testkit::network::{Network, acquire};
-use tenure_testkit::proxy::Fate;
-use tenure_testkit::{eventually, in_time};
+use tenure_client::{
+    Client, Code, Error, EventStartPosition, IdempotencyKey, LeaseFilter, LeaseState, ReleaseRequest,
+    RenewalRequest, Secret,
+};
+use tenure_testkit::proxied_server::{ProxiedServer, acquire_request};
+use tenure_testkit::proxy::ConnectionFault;
+use tenure_testkit::{eventually, with_timeout};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream, UnixListener};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_lease_is_acquired_renewed_shown_listed_and_released() {
-    let network = Network::new().await;
-    let client = network.client();
-    let granted = client.acquire(&acquire("door:a/b c", "alice", 30_000), None).await.unwrap();
+    let network = ProxiedServer::new().await;
+    let client = network.proxied_client();
+    let granted = client.acquire(&acquire_request("door:a/b c", "alice", 30_000), None).await.unwrap();
     assert_eq!((granted.lease.fence, granted.valid_for_ms), (1, 30_000));
-    let held = client.acquire(&acquire("door:a/b c", "bob", 30_000), None).await.err().unwrap();
+    let held = client.acquire(&acquire_request("door:a/b c", "bob", 30_000), None).await.err().unwrap();
     assert_eq!(held.code(), Some(Code::Held));
-    let renew = Renew { token: granted.token.clone(), ttl_ms: Some(60_000) };
+    let renew = RenewalRequest { token: granted.token.clone(), ttl_ms: Some(60_000) };
     let renewed = client.renew(&granted.lease.id, &renew).await.unwrap();
     assert!(renewed.valid_for_ms == 60_000 && renewed.lease.renewal_count == 1);
     assert_eq!(client.show(&granted.lease.id).await.unwrap().holder, "alice");
-    let filter = Filter { resource: Some("door:a/b c".into()), ..Filter::default() };
+    let filter = LeaseFilter { resource: Some("door:a/b c".into()), ..LeaseFilter::default() };
     assert_eq!(client.list(&filter).await.unwrap().leases.len(), 1);
-    let release = Release { token: granted.token, reason: Some("ABORTED".into()) };
+    let release = ReleaseRequest { token: granted.token, reason: Some("ABORTED".into()) };
     let ended = client.release(&granted.lease.id, &release).await.unwrap();
     assert_eq!((ended.state, ended.end.as_deref()), (LeaseState::Released, Some("ABORTED")));
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn overlong_names_are_rejected() {
-    let network = Network::new().await;
-    let client = network.client();
+    let network = ProxiedServer::new().await;
+    let client = network.proxied_client();
     for length in [5_000, 70_000] {
         let name = "a".repeat(length);
-        let refused = in_time(client.resource_state(&format!("FILE:{name}"))).await.err().unwrap();
+        let refused = with_timeout(client.resource_state(&format!("FILE:{name}"))).await.err().unwrap();
         assert_eq!(refused.code(), Some(Code::Invalid), "{length}");
         assert!(!refused.to_string().contains("aaa"), "{length}");
-        assert!(in_time(client.agent(&name)).await.is_err(), "{length}");
+        assert!(with_timeout(client.agent(&name)).await.is_err(), "{length}");
     }
     assert!(client.agents().await.unwrap().is_empty(), "it goes on");
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn many_requests_share_pooled_connections() {
-    let network = Network::new().await;
-    let client = network.client();
-    network.proxy.next(&[Fate::Passes, Fate::SwallowsAll, Fate::SwallowsAll]);
+    let network = ProxiedServer::new().await;
+    let client = network.proxied_client();
+    network.proxy.inject_faults(&[
+        ConnectionFault::None,
+        ConnectionFault::DropEverything,
+        ConnectionFault::DropEverything,
+    ]);
     for _ in 0..50 {
-        in_time(client.list(&Filter::default())).await.unwrap();
+        with_timeout(client.list(&LeaseFilter::default())).await.unwrap();
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn closed_pooled_connection_is_replaced() {
-    let network = Network::new().await;
-    let client = network.client();
-    let granted = client.acquire(&acquire("door:a", "alice", 30_000), None).await.unwrap();
+    let network = ProxiedServer::new().await;
+    let client = network.proxied_client();
+    let granted = client.acquire(&acquire_request("door:a", "alice", 30_000), None).await.unwrap();
     for _ in 0..20 {
-        network.proxy.end_connections();
-        let renew = Renew { token: granted.token.clone(), ttl_ms: None };
+        network.proxy.close_connections();
+        let renew = RenewalRequest { token: granted.token.clone(), ttl_ms: None };
         client.renew(&granted.lease.id, &renew).await.unwrap();
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn lost_response_is_outcome_unknown_and_repeatable_with_the_key() {
-    let network = Network::new().await;
-    let client = network.client();
-    for (fate, fence) in [(Fate::EndsBeforeTheAnswer, 1), (Fate::EndsInTheAnswer, 2)] {
-        let wish = acquire(&format!("door:{fence}"), "alice", 30_000);
+    let network = ProxiedServer::new().await;
+    let client = network.proxied_client();
+    for (fault, fence) in
+        [(ConnectionFault::CloseBeforeResponse, 1), (ConnectionFault::CloseDuringResponse, 2)]
+    {
+        let request = acquire_request(&format!("door:{fence}"), "alice", 30_000);
         let key = IdempotencyKey::random();
-        network.proxy.end_connections();
-        network.proxy.next(&[fate]);
-        let lost = client.acquire(&wish, Some(&key)).await.err().expect("the answer was lost");
-        assert!(matches!(lost, Error::Unknown { .. }), "{lost:?}");
-        let found = client.acquire(&wish, Some(&key)).await.unwrap();
+        network.proxy.close_connections();
+        network.proxy.inject_faults(&[fault]);
+        let lost = client.acquire(&request, Some(&key)).await.err().expect("the answer was lost");
+        assert!(matches!(lost, Error::OutcomeUnknown { .. }), "{lost:?}");
+        let found = client.acquire(&request, Some(&key)).await.unwrap();
         assert_eq!(found.lease.fence, fence);
-        let other = client.acquire(&wish, None).await.err().expect("it is held");
+        let other = client.acquire(&request, None).await.err().expect("it is held");
         assert_eq!(other.code(), Some(Code::Held));
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn request_without_idempotency_key_is_not_repeated() {
-    let network = Network::new().await;
-    let client = network.client();
+    let network = ProxiedServer::new().await;
+    let client = network.proxied_client();
     let rounds: Vec<_> = (0..20).map(|round| format!("door:{round}")).collect();
     for resource in &rounds {
         // The connection that is kept ends in the very moment in which it is used again: sometimes before the request,
         // and sometimes the one after it ends with the answer to a request that was carried out.
-        let _ = client.list(&Filter::default()).await;
-        network.proxy.end_connections();
-        network.proxy.next(&[Fate::EndsBeforeTheAnswer]);
-        let shared =
-            tenure_client::Acquire { mode: Some("shared".into()), ..acquire(resource, "alice", 30_000) };
+        let _ = client.list(&LeaseFilter::default()).await;
+        network.proxy.close_connections();
+        network.proxy.inject_faults(&[ConnectionFault::CloseBeforeResponse]);
+        let shared = tenure_client::AcquireRequest {
+            mode: Some("shared".into()),
+            ..acquire_request(resource, "alice", 30_000)
+        };
         let Err(lost) = client.acquire(&shared, None).await else { panic!("the answer was lost") };
-        assert!(matches!(lost, Error::Unknown { .. }), "{lost:?}");
+        assert!(matches!(lost, Error::OutcomeUnknown { .. }), "{lost:?}");
     }
     let carried_out = async || {
         let mut all = Vec::new();
@@ -120,25 +131,25 @@ async fn unreachable_server_differs_from_a_foreign_server() {
             stream.write_all(b"220 mail.example ready\r\n").await.unwrap();
         }
     });
-    let error = client.list(&Filter::default()).await.err().unwrap();
+    let error = client.list(&LeaseFilter::default()).await.err().unwrap();
     assert!(matches!(error, Error::Protocol { .. } | Error::Unreachable { .. }), "{error:?}");
     stranger.abort();
     let _ = stranger.await;
-    let error = client.list(&Filter::default()).await.err().unwrap();
-    let said = error.to_string();
+    let error = client.list(&LeaseFilter::default()).await.err().unwrap();
+    let message = error.to_string();
     assert!(matches!(error, Error::Unreachable { .. }), "{error:?}");
-    assert!(said.contains(&address.to_string()) && said.contains("tenure serve"), "{said}");
-    assert!(said.contains("TENURE_URL"), "{said}");
+    assert!(message.contains(&address.to_string()) && message.contains("tenure serve"), "{message}");
+    assert!(message.contains("TENURE_URL"), "{message}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn wrong_token_is_unauthorized_and_not_shown() {
-    let network = Network::new().await;
+    let network = ProxiedServer::new().await;
     let url = format!("http://{}", network.server.address);
     let token = Secret::new("wrong-and-secret");
     assert!(!format!("{token:?}").contains("wrong"));
     let client = Client::builder().url(&url).unwrap().token(token).build().unwrap();
-    let error = client.list(&Filter::default()).await.err().unwrap();
+    let error = client.list(&LeaseFilter::default()).await.err().unwrap();
     assert_eq!(error.code(), Some(Code::Unauthorized));
     assert!(!format!("{error} {error:?}").contains("wrong-and-secret"));
 }
@@ -159,7 +170,7 @@ async fn token_is_not_sent_to_a_socket() {
         String::from_utf8(bytes[..count].to_vec()).unwrap()
     });
     let client = Client::builder().socket(&path).token(Secret::new("hush")).build().unwrap();
-    assert!(client.list(&Filter::default()).await.unwrap().leases.is_empty());
+    assert!(client.list(&LeaseFilter::default()).await.unwrap().leases.is_empty());
     let sent = answered.await.unwrap().to_ascii_lowercase();
     assert!(sent.contains("host: localhost") && !sent.contains("authorization"), "{sent}");
 }
@@ -179,36 +190,38 @@ async fn oversized_response_is_a_protocol_error() {
         let _ = stream.write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 9999999999\r\n\r\n").await;
         while stream.write_all(&[b' '; 1 << 16]).await.is_ok() {}
     });
-    let error = in_time(client.show("x")).await.err().unwrap();
+    let error = with_timeout(client.show("x")).await.err().unwrap();
     assert!(matches!(error, Error::Protocol { .. }), "{error:?}");
-    in_time(flood).await.unwrap();
+    with_timeout(flood).await.unwrap();
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn event_stream_resumes_after_a_lost_connection() {
-    let network = Network::new().await;
-    let (client, neighbour) = (network.client(), network.neighbour());
-    let mut stream = client.events(From::Seq(1), &Default::default()).await.unwrap();
+    let network = ProxiedServer::new().await;
+    let (client, neighbour) = (network.proxied_client(), network.direct_client());
+    let mut stream = client.events(EventStartPosition::Seq(1), &Default::default()).await.unwrap();
     let mut fences = Vec::new();
     for round in 0..6 {
-        let granted =
-            neighbour.acquire(&acquire(&format!("door:{round}"), "alice", 30_000), None).await.unwrap();
+        let granted = neighbour
+            .acquire(&acquire_request(&format!("door:{round}"), "alice", 30_000), None)
+            .await
+            .unwrap();
         if round % 2 == 0 {
-            network.proxy.end_connections();
+            network.proxy.close_connections();
         }
         while fences.last() != Some(&granted.lease.fence) {
-            let event = in_time(stream.next()).await.unwrap().expect("it goes on");
+            let event = with_timeout(stream.next()).await.unwrap().expect("it goes on");
             if event.r#type == "lease.issued" {
                 fences.push(event.lease.expect("a lease").fence);
             }
         }
     }
     assert_eq!(fences, [1, 2, 3, 4, 5, 6], "each once, in order");
-    let from = From::After(stream.last_id().expect("it told some").to_owned());
+    let from = EventStartPosition::After(stream.last_id().expect("it told some").to_owned());
     drop(stream);
-    neighbour.acquire(&acquire("door:last", "alice", 30_000), None).await.unwrap();
+    neighbour.acquire(&acquire_request("door:last", "alice", 30_000), None).await.unwrap();
     let mut again = client.events(from, &Default::default()).await.unwrap();
-    let event = in_time(again.next()).await.unwrap().expect("it goes on");
+    let event = with_timeout(again.next()).await.unwrap().expect("it goes on");
     assert_eq!(event.lease.map(|lease| lease.resource).as_deref(), Some("door:last"));
 }
 
@@ -225,6 +238,6 @@ async fn connecting_times_out() {
         assert!(queued.len() < 10_000);
     }
     let client = Client::builder().url(&format!("http://{address}")).unwrap().build().unwrap();
-    let error = in_time(client.list(&Filter::default())).await.err().unwrap();
+    let error = with_timeout(client.list(&LeaseFilter::default())).await.err().unwrap();
     assert!(matches!(error, Error::Unreachable { .. }), "{error:?}");
 }

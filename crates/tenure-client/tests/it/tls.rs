@@ -6,7 +6,7 @@ use std::sync::Arc;
 use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair};
 use rustls::ServerConfig;
 use rustls::pki_types::PrivateKeyDer;
-use tenure_client::{Client, Error, Filter, Secret};
+use tenure_client::{Client, Error, LeaseFilter, Secret};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpListener;
 use tokio_rustls::TlsAcceptor;
@@ -54,8 +54,13 @@ async fn serve(authority: &Authority, name: &str) -> u16 {
 }
 
 async fn list(url: &str, authority: &Path) -> Result<usize, Error> {
-    let client = Client::builder().url(url).unwrap().token(Secret::new("hush")).authority(authority).build();
-    client.unwrap().list(&Filter::default()).await.map(|page| page.leases.len())
+    let client = Client::builder()
+        .url(url)
+        .unwrap()
+        .token(Secret::new("hush"))
+        .certificate_authority(authority)
+        .build();
+    client.unwrap().list(&LeaseFilter::default()).await.map(|page| page.leases.len())
 }
 
 #[tokio::test]

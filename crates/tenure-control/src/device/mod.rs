@@ -10,41 +10,41 @@
 //! Whoever calls has the pass of a command looked at again right before: this is the point that all commands go through,
 //! one after the other. Everything that is shown follows from what was stored, the commands and their ticks.
 
-mod commands;
-mod look;
+mod dispatch;
+mod light_commands;
 mod report;
 mod upload;
 
 use serde_json::{Map, Value, json};
 use tenure_core::kernel::Tick;
 
-use crate::firmware::Image;
-use crate::light::{Effect, Parameters, Presets, Settings, Transport};
-use crate::millis::Uptime;
+use crate::firmware::FirmwareImage;
+use crate::light::{Effect, Parameters, Playback, Presets, Settings};
+use crate::millis::DeviceClock;
 use crate::problem::Problem;
-use crate::rate::Rate;
-use crate::stream::Stream;
-use commands::stored_answer;
+use crate::rate::RateMeter;
+use crate::stream::RenderStream;
+use dispatch::reply_after_store;
 use upload::Upload;
 
-pub use crate::stored::Stored;
+pub use crate::persistent_state::PersistentState;
 pub use crate::stream::StopReason;
-pub use report::Shown;
-pub use upload::{IDLE_LIMIT, MOST_PIECE_BYTES};
+pub use report::DisplayedFrame;
+pub use upload::{IDLE_TIMEOUT, MAX_CHUNK_BYTES};
 
 pub struct VirtualDevice {
     settings: Settings,
     presets: Presets,
-    firmware: Image,
-    next_firmware: Option<Image>,
+    firmware: FirmwareImage,
+    next_firmware: Option<FirmwareImage>,
     effect: Effect,
     parameters: Parameters,
-    transport: Transport,
-    stream: Stream,
+    transport: Playback,
+    stream: RenderStream,
     upload: Upload,
-    uptime: Uptime,
+    uptime: DeviceClock,
     started_at: Tick,
-    rendered: Rate,
+    rendered: RateMeter,
     counters: Counters,
 }
 
@@ -52,13 +52,13 @@ pub struct VirtualDevice {
 #[derive(Debug, Clone, Copy, Default)]
 struct Counters {
     commands: u64,
-    commands_refused: u64,
+    commands_rejected: u64,
     frames_rendered: u64,
     restarts: u64,
 }
 
 #[derive(Debug, Clone, PartialEq)]
-pub struct Done {
+pub struct CommandReply {
     pub data: Value,
     /// Whether [`VirtualDevice::stored`] changed, and must be on the disk before the answer.
     pub must_store: bool,
@@ -66,46 +66,46 @@ pub struct Done {
 
 impl VirtualDevice {
     /// A device that starts with what was stored. Firmware that was waiting for a start runs from now on.
-    pub fn new(stored: Stored, uptime: Uptime) -> Self {
-        let Stored { settings, presets, firmware, next_firmware } = stored;
+    pub fn new(stored: PersistentState, uptime: DeviceClock) -> Self {
+        let PersistentState { settings, presets, firmware, next_firmware } = stored;
         let is_playing = settings.power_on_playing;
         Self {
             effect: settings.power_on_effect,
             parameters: power_on_parameters(&settings),
-            transport: Transport::new(is_playing, uptime.started()),
+            transport: Playback::new(is_playing, uptime.started()),
             settings,
             presets,
             firmware: next_firmware.unwrap_or(firmware),
             next_firmware: None,
-            stream: Stream::default(),
+            stream: RenderStream::default(),
             upload: Upload::default(),
             uptime,
             started_at: uptime.started(),
-            rendered: Rate::default(),
+            rendered: RateMeter::default(),
             counters: Counters::default(),
         }
     }
 
     /// Carries out a command: any of the table but those about the lease, about who speaks, and `ota.upload` and
     /// `ota.token(s)`, which are about requests. A command that is refused has changed nothing that is shown or stored.
-    pub fn carry_out(
+    pub fn execute(
         &mut self,
         command: &str,
         fields: Map<String, Value>,
         now: Tick,
-    ) -> Result<Done, Problem> {
-        self.stream.settle(now);
-        let answer = self.obey(command, fields, now);
+    ) -> Result<CommandReply, Problem> {
+        self.stream.expire_if_stale(now);
+        let answer = self.dispatch(command, fields, now);
         self.counters.commands += 1;
         if answer.is_err() {
-            self.counters.commands_refused += 1;
+            self.counters.commands_rejected += 1;
         }
         answer
     }
 
     /// Shows a frame: a binary message whose pass counted.
-    pub fn frame(&mut self, bytes: &[u8], now: Tick) -> Result<(), Problem> {
-        self.stream.frame(bytes, now)
+    pub fn accept_frame(&mut self, bytes: &[u8], now: Tick) -> Result<(), Problem> {
+        self.stream.accept_frame(bytes, now)
     }
 
     /// Ends the render stream. Whether there was one.
@@ -119,20 +119,20 @@ impl VirtualDevice {
     }
 
     /// Ends a stream whose time is over. Each end is told once, also one that a command found before this was called.
-    pub fn pass_time(&mut self, now: Tick) -> Option<StopReason> {
-        self.stream.pass_time(now)
+    pub fn poll_stream_expiry(&mut self, now: Tick) -> Option<StopReason> {
+        self.stream.poll_expiry(now)
     }
 
     /// Keeps an image that was found to be whole. It runs from the next start on.
-    pub fn accept_firmware(&mut self, image: Image, now: Tick) -> Result<Done, Problem> {
-        self.stream.settle(now);
-        let data = json!({ "accepted": true, "next": image.shown(), "restartRequired": true });
+    pub fn accept_firmware(&mut self, image: FirmwareImage, now: Tick) -> Result<CommandReply, Problem> {
+        self.stream.expire_if_stale(now);
+        let data = json!({ "accepted": true, "next": image.to_json(), "restartRequired": true });
         self.next_firmware = Some(image);
-        stored_answer(data)
+        reply_after_store(data)
     }
 
-    pub fn stored(&self) -> Stored {
-        Stored {
+    pub fn persistent_state(&self) -> PersistentState {
+        PersistentState {
             settings: self.settings.clone(),
             presets: self.presets.clone(),
             firmware: self.firmware.clone(),
@@ -141,8 +141,8 @@ impl VirtualDevice {
     }
 
     /// Takes back what could not be written: `stored` is what the disk holds. What is shown stays as it is.
-    pub fn take_back(&mut self, stored: Stored) {
-        let Stored { settings, presets, firmware, next_firmware } = stored;
+    pub fn restore_persistent_state(&mut self, stored: PersistentState) {
+        let PersistentState { settings, presets, firmware, next_firmware } = stored;
         (self.settings, self.presets) = (settings, presets);
         (self.firmware, self.next_firmware) = (firmware, next_firmware);
     }
@@ -156,8 +156,8 @@ impl VirtualDevice {
         }
         self.effect = self.settings.power_on_effect;
         self.parameters = power_on_parameters(&self.settings);
-        self.transport = Transport::new(self.settings.power_on_playing, now);
-        self.rendered = Rate::default();
+        self.transport = Playback::new(self.settings.power_on_playing, now);
+        self.rendered = RateMeter::default();
         self.started_at = now;
         self.counters.restarts += 1;
     }

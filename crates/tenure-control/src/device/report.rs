@@ -6,11 +6,11 @@ use tenure_core::kernel::Tick;
 use super::VirtualDevice;
 use crate::frame::{FORMAT, FRAME_BYTES, VERSION};
 use crate::light::render::{self, Pixels};
-use crate::light::settings::MOST_FPS;
-use crate::light::{EFFECTS, LEDS, PALETTES, Playing};
+use crate::light::settings::MAX_FPS;
+use crate::light::{EFFECTS, LEDS, PALETTES, PlaybackState};
 
 /// What all lights show at a moment, and what that comes from.
-pub struct Shown {
+pub struct DisplayedFrame {
     /// `effect`, `stream` or `stopped`.
     pub source: &'static str,
     /// Which frame it is, of the effect or of the stream.
@@ -22,23 +22,33 @@ pub struct Shown {
 
 impl VirtualDevice {
     /// What all lights show at `now`.
-    pub fn shown(&self, now: Tick) -> Shown {
+    pub fn displayed_frame(&self, now: Tick) -> DisplayedFrame {
         let limit = self.settings.brightness_limit;
         let position_ms = self.transport.position_ms(now);
-        if let Some((sequence, colours)) = self.stream.shown(now) {
-            let pixels = render::streamed(colours, limit);
-            return Shown { source: "stream", sequence: sequence.unwrap_or(0).into(), position_ms, pixels };
+        if let Some((sequence, colours)) = self.stream.current_frame(now) {
+            let pixels = render::render_streamed_frame(colours, limit);
+            return DisplayedFrame {
+                source: "stream",
+                sequence: sequence.unwrap_or(0).into(),
+                position_ms,
+                pixels,
+            };
         }
-        if self.transport.state() == Playing::Stopped {
-            return Shown { source: "stopped", sequence: 0, position_ms, pixels: render::DARK };
+        if self.transport.state() == PlaybackState::Stopped {
+            return DisplayedFrame { source: "stopped", sequence: 0, position_ms, pixels: render::DARK };
         }
-        let moment = self.transport.moment(now, self.parameters.speed, self.settings.max_fps);
-        let pixels = render::effect(self.effect, &self.parameters, moment.motion, limit);
-        Shown { source: "effect", sequence: moment.frame, position_ms: moment.position / 1_000, pixels }
+        let moment = self.transport.frame_time(now, self.parameters.speed, self.settings.max_fps);
+        let pixels = render::render_effect(self.effect, &self.parameters, moment.motion, limit);
+        DisplayedFrame {
+            source: "effect",
+            sequence: moment.frame,
+            position_ms: moment.position / 1_000,
+            pixels,
+        }
     }
 
-    pub(super) fn shown_frame(&mut self, now: Tick) -> Value {
-        let shown = self.shown(now);
+    pub(super) fn frame_json(&mut self, now: Tick) -> Value {
+        let shown = self.displayed_frame(now);
         self.counters.frames_rendered += 1;
         self.rendered.count(now);
         json!({
@@ -60,7 +70,7 @@ impl VirtualDevice {
             "firmware": self.firmware.version,
             "project": self.firmware.project,
             "ledCount": LEDS,
-            "maxFps": MOST_FPS,
+            "maxFps": MAX_FPS,
             "effects": EFFECTS.len(),
             "palettes": PALETTES.len(),
             "stream": { "version": VERSION, "format": FORMAT, "frameBytes": FRAME_BYTES },
@@ -69,7 +79,7 @@ impl VirtualDevice {
 
     pub(super) fn status(&self, now: Tick) -> Value {
         let counters = self.counters;
-        let asked = self.stream.target_fps().unwrap_or(self.settings.max_fps);
+        let requested_fps = self.stream.target_fps().unwrap_or(self.settings.max_fps);
         let rendered = match self.stream.is_active() {
             true => self.stream.measured_fps(now),
             false => self.rendered.per_second(now),
@@ -84,12 +94,12 @@ impl VirtualDevice {
             "effectName": self.effect.name(),
             "brightness": self.parameters.brightness,
             "brightnessLimit": self.settings.brightness_limit,
-            "fps": { "asked": asked, "rendered": rendered },
-            "transport": self.transport.shown(now),
+            "fps": { "asked": requested_fps, "rendered": rendered },
+            "transport": self.transport.to_json(now),
             "stream": self.stream.status(self.uptime, now),
             "counters": {
                 "commands": counters.commands,
-                "commandsRefused": counters.commands_refused,
+                "commandsRefused": counters.commands_rejected,
                 "framesRendered": counters.frames_rendered,
                 "restarts": counters.restarts,
             },

@@ -1,20 +1,20 @@
 //! Firmware that comes in pieces. Each piece is looked at and forgotten.
 
 use serde_json::{Value, json};
-use tenure_core::kernel::{Span, Tick};
-use tenure_core::rules::time::is_over;
+use tenure_core::kernel::{Tick, TickDuration};
+use tenure_core::rules::time::is_expired;
 
-use super::commands::answer;
-use super::{Done, VirtualDevice};
-use crate::fields::{Fields, required};
-use crate::firmware::{Check, Flaw, Image, MOST_BYTES};
+use super::dispatch::reply;
+use super::{CommandReply, VirtualDevice};
+use crate::encoding::{from_base64, from_hex};
+use crate::fields::{DeviceCommandFields, required};
+use crate::firmware::{FirmwareImage, ImageChecker, ImageError, MAX_IMAGE_BYTES};
 use crate::problem::{Problem, ProblemCode};
-use crate::text::{from_base64, from_hex};
 
 /// How many bytes a piece has at most.
-pub const MOST_PIECE_BYTES: usize = 64 << 10;
+pub const MAX_CHUNK_BYTES: usize = 64 << 10;
 /// How long an upload keeps others out without a piece.
-pub const IDLE_LIMIT: Span = Span::from_secs(60);
+pub const IDLE_TIMEOUT: TickDuration = TickDuration::from_secs(60);
 
 /// An upload, or what became of the last one.
 #[derive(Default)]
@@ -23,15 +23,15 @@ pub(super) enum Upload {
     #[default]
     None,
     /// Pieces come in. Boxed: most of the time there is none.
-    Receiving(Box<Receiving>),
+    Receiving(Box<ActiveUpload>),
     /// The last one was no firmware, or was dropped.
-    Ended(&'static str, Option<Flaw>),
+    Ended(&'static str, Option<ImageError>),
 }
 
-pub(super) struct Receiving {
-    check: Check,
+pub(super) struct ActiveUpload {
+    check: ImageChecker,
     size: u32,
-    last_piece_at: Tick,
+    last_chunk_at: Tick,
 }
 
 impl VirtualDevice {
@@ -39,8 +39,8 @@ impl VirtualDevice {
         json!({
             "version": self.firmware.version,
             "project": self.firmware.project,
-            "running": self.firmware.shown(),
-            "next": self.next_firmware.as_ref().map(Image::shown),
+            "running": self.firmware.to_json(),
+            "next": self.next_firmware.as_ref().map(FirmwareImage::to_json),
             "restartRequired": self.next_firmware.is_some(),
         })
     }
@@ -48,7 +48,7 @@ impl VirtualDevice {
     pub(super) fn upload_status(&self) -> Value {
         let (state, received, size, message) = match &self.upload {
             Upload::None => ("idle", 0, None, None),
-            Upload::Receiving(upload) => ("receiving", upload.check.taken(), Some(upload.size), None),
+            Upload::Receiving(upload) => ("receiving", upload.check.bytes_checked(), Some(upload.size), None),
             Upload::Ended(state, flaw) => (*state, 0, None, flaw.map(|flaw| flaw.to_string())),
         };
         json!({
@@ -56,19 +56,23 @@ impl VirtualDevice {
             "received": received,
             "size": size,
             "message": message,
-            "maxBytes": MOST_BYTES,
-            "maxPieceBytes": MOST_PIECE_BYTES,
+            "maxBytes": MAX_IMAGE_BYTES,
+            "maxPieceBytes": MAX_CHUNK_BYTES,
             "restartRequired": self.next_firmware.is_some(),
         })
     }
 
-    pub(super) fn begin_upload(&mut self, mut fields: Fields, now: Tick) -> Result<Done, Problem> {
-        let size = fields.number_u32("size", 1..=MOST_BYTES)?;
+    pub(super) fn begin_upload(
+        &mut self,
+        mut fields: DeviceCommandFields,
+        now: Tick,
+    ) -> Result<CommandReply, Problem> {
+        let size = fields.number_u32("size", 1..=MAX_IMAGE_BYTES)?;
         let size = required(size, "size", "how many bytes the image has")?;
         fields.finish(&["size"])?;
         if let Upload::Receiving(upload) = &self.upload {
-            let free_at = upload.last_piece_at.saturating_add(IDLE_LIMIT);
-            if !is_over(now.0, free_at.0) {
+            let free_at = upload.last_chunk_at.saturating_add(IDLE_TIMEOUT);
+            if !is_expired(now.0, free_at.0) {
                 let seconds = free_at.since(now).as_millis().div_ceil(1_000);
                 let message = format!(
                     "Another upload is under way; end it with ota.abort, or wait: without a piece it gives way in {seconds} s"
@@ -76,40 +80,48 @@ impl VirtualDevice {
                 return Err(Problem::new(ProblemCode::Conflict, message));
             }
         }
-        let upload = Receiving { check: Check::default(), size, last_piece_at: now };
+        let upload = ActiveUpload { check: ImageChecker::default(), size, last_chunk_at: now };
         self.upload = Upload::Receiving(Box::new(upload));
-        answer(self.upload_status())
+        reply(self.upload_status())
     }
 
-    pub(super) fn take_piece(&mut self, mut fields: Fields, now: Tick) -> Result<Done, Problem> {
-        let offset = fields.number_u32("offset", 0..=MOST_BYTES)?;
+    pub(super) fn accept_chunk(
+        &mut self,
+        mut fields: DeviceCommandFields,
+        now: Tick,
+    ) -> Result<CommandReply, Problem> {
+        let offset = fields.number_u32("offset", 0..=MAX_IMAGE_BYTES)?;
         let offset = required(offset, "offset", "where in the image the piece begins")?;
         let data = required(fields.text("data")?, "data", "the piece's bytes as base64")?;
         let encoding = fields.text("encoding")?;
         fields.finish(&["offset", "data", "encoding"])?;
         let piece = decode(&data, encoding.as_deref())?;
-        let upload = self.receiving()?;
-        if offset != upload.check.taken() {
-            let message = format!("must be {}: that is how much has come", upload.check.taken());
+        let upload = self.active_upload()?;
+        if offset != upload.check.bytes_checked() {
+            let message = format!("must be {}: that is how much has come", upload.check.bytes_checked());
             return Err(Problem::of_field(ProblemCode::Conflict, "offset", message));
         }
-        let room = usize::try_from(upload.size - offset).unwrap_or(usize::MAX);
-        if piece.len() > room {
-            let message = format!("is more than the {room} bytes that are still to come");
+        let remaining = usize::try_from(upload.size - offset).unwrap_or(usize::MAX);
+        if piece.len() > remaining {
+            let message = format!("is more than the {remaining} bytes that are still to come");
             return Err(Problem::of_field(ProblemCode::TooLarge, "data", message));
         }
-        upload.last_piece_at = now;
+        upload.last_chunk_at = now;
         if let Err(flaw) = upload.check.feed(&piece) {
             return Err(self.fail(flaw));
         }
-        answer(self.upload_status())
+        reply(self.upload_status())
     }
 
-    pub(super) fn finish_upload(&mut self, fields: Fields, now: Tick) -> Result<Done, Problem> {
+    pub(super) fn finish_upload(
+        &mut self,
+        fields: DeviceCommandFields,
+        now: Tick,
+    ) -> Result<CommandReply, Problem> {
         fields.finish(&[])?;
-        let upload = self.receiving()?;
-        if upload.check.taken() < upload.size {
-            let (taken, size) = (upload.check.taken(), upload.size);
+        let upload = self.active_upload()?;
+        if upload.check.bytes_checked() < upload.size {
+            let (taken, size) = (upload.check.bytes_checked(), upload.size);
             let message = format!("Only {taken} of {size} bytes have come; send the rest with ota.chunk");
             return Err(Problem::new(ProblemCode::Conflict, message));
         }
@@ -122,16 +134,16 @@ impl VirtualDevice {
         }
     }
 
-    pub(super) fn abort_upload(&mut self, fields: Fields) -> Result<Done, Problem> {
+    pub(super) fn abort_upload(&mut self, fields: DeviceCommandFields) -> Result<CommandReply, Problem> {
         fields.finish(&[])?;
         let was_there = matches!(self.upload, Upload::Receiving(_));
         if was_there {
             self.upload = Upload::Ended("aborted", None);
         }
-        answer(json!({ "aborted": was_there }))
+        reply(json!({ "aborted": was_there }))
     }
 
-    fn receiving(&mut self) -> Result<&mut Receiving, Problem> {
+    fn active_upload(&mut self) -> Result<&mut ActiveUpload, Problem> {
         match &mut self.upload {
             Upload::Receiving(upload) => Ok(upload),
             Upload::None | Upload::Ended(..) => {
@@ -141,7 +153,7 @@ impl VirtualDevice {
         }
     }
 
-    fn fail(&mut self, flaw: Flaw) -> Problem {
+    fn fail(&mut self, flaw: ImageError) -> Problem {
         self.upload = Upload::Ended("failed", Some(flaw));
         flaw.into()
     }
@@ -150,7 +162,7 @@ impl VirtualDevice {
 /// The bytes of a piece. Which of the two it is must be said: many texts could be both.
 fn decode(data: &str, encoding: Option<&str>) -> Result<Vec<u8>, Problem> {
     // Two digits a byte; base64 takes less.
-    if data.len() > 2 * MOST_PIECE_BYTES {
+    if data.len() > 2 * MAX_CHUNK_BYTES {
         return Err(too_large());
     }
     let bytes = match encoding {
@@ -169,10 +181,10 @@ fn decode(data: &str, encoding: Option<&str>) -> Result<Vec<u8>, Problem> {
     if bytes.is_empty() {
         return Err(Problem::of_field(ProblemCode::InvalidValue, "data", "is empty; send at least a byte"));
     }
-    if bytes.len() > MOST_PIECE_BYTES { Err(too_large()) } else { Ok(bytes) }
+    if bytes.len() > MAX_CHUNK_BYTES { Err(too_large()) } else { Ok(bytes) }
 }
 
 fn too_large() -> Problem {
-    let message = format!("is more than {MOST_PIECE_BYTES} bytes; send it in smaller pieces");
+    let message = format!("is more than {MAX_CHUNK_BYTES} bytes; send it in smaller pieces");
     Problem::of_field(ProblemCode::TooLarge, "data", message)
 }

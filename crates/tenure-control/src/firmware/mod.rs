@@ -19,8 +19,8 @@
 //! little-endian. Nothing of an image is kept but what it says of itself, so checking one takes the same little memory
 //! whatever its size.
 
-mod check;
 mod description;
+mod image_checker;
 
 use std::fmt;
 
@@ -29,17 +29,17 @@ use serde_json::{Value, json};
 
 use crate::problem::{Problem, ProblemCode};
 
-pub use check::Check;
+pub use image_checker::ImageChecker;
 
 /// How many bytes an image has at most.
-pub const MOST_BYTES: u32 = 4 << 20;
+pub const MAX_IMAGE_BYTES: u32 = 4 << 20;
 /// How many segments there are at most.
-pub const MOST_SEGMENTS: u8 = 16;
+pub const MAX_SEGMENTS: u8 = 16;
 
 /// What is kept of an image that was found to be whole.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub struct Image {
+pub struct FirmwareImage {
     /// Its version, as it says itself.
     pub version: String,
     /// Which project it was built from.
@@ -56,7 +56,7 @@ pub struct Image {
     pub has_digest: bool,
 }
 
-impl Image {
+impl FirmwareImage {
     /// What runs on a device that was never given another one.
     pub fn built_in() -> Self {
         Self {
@@ -71,7 +71,7 @@ impl Image {
         }
     }
 
-    pub fn shown(&self) -> Value {
+    pub fn to_json(&self) -> Value {
         json!({
             "version": self.version,
             "project": self.project,
@@ -87,7 +87,7 @@ impl Image {
 
 /// Why bytes are no image that a device would start.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Flaw {
+pub enum ImageError {
     /// It is longer than the place for it.
     TooLarge,
     /// It does not begin as images do.
@@ -95,7 +95,7 @@ pub enum Flaw {
     /// It has no segment, or more than there can be.
     SegmentCount,
     /// The header says neither that there is a digest nor that there is none.
-    DigestMark,
+    DigestFlag,
     /// A segment does not fit into what an image can be.
     SegmentTooLong,
     /// A segment's length is no multiple of 4.
@@ -115,7 +115,7 @@ pub enum Flaw {
     Truncated,
 }
 
-impl Flaw {
+impl ImageError {
     const fn as_str(self) -> &'static str {
         match self {
             Self::TooLarge => "It is larger than 4 MiB, the place that there is for it",
@@ -123,7 +123,7 @@ impl Flaw {
                 "It does not begin with the byte 0xE9, so it is no ESP32 image; send the .bin file of the build"
             }
             Self::SegmentCount => "Its header must say 1 to 16 segments",
-            Self::DigestMark => {
+            Self::DigestFlag => {
                 "Its header must say 0 or 1 at offset 23, for whether a digest stands at the end"
             }
             Self::SegmentTooLong => "A segment is longer than an image can be; the file is damaged",
@@ -146,18 +146,18 @@ impl Flaw {
     }
 }
 
-impl fmt::Display for Flaw {
+impl fmt::Display for ImageError {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str(self.as_str())
     }
 }
 
-impl std::error::Error for Flaw {}
+impl std::error::Error for ImageError {}
 
-impl From<Flaw> for Problem {
-    fn from(flaw: Flaw) -> Self {
+impl From<ImageError> for Problem {
+    fn from(flaw: ImageError) -> Self {
         let code = match flaw {
-            Flaw::TooLarge => ProblemCode::TooLarge,
+            ImageError::TooLarge => ProblemCode::TooLarge,
             _ => ProblemCode::FirmwareInvalid,
         };
         Self::new(code, format!("This firmware cannot be taken. {flaw}"))

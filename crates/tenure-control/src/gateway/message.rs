@@ -2,40 +2,40 @@
 
 use serde_json::Value;
 
-use crate::matrix::Class;
+use crate::permission_matrix::CommandClass;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Heard<'a> {
+pub enum DeviceMessage<'a> {
     Text(&'a str),
     /// Bytes. No line looks into them.
     Binary,
 }
 
 /// Longer ones are in no table, and are not read to find that out.
-const MOST_BYTES: usize = 256;
+const MAX_MESSAGE_BYTES: usize = 256;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct MessageRow {
-    pub(super) class: Class,
-    what: What,
+pub(super) struct MessageRule {
+    pub(super) class: CommandClass,
+    pattern: MessagePattern,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum What {
+enum MessagePattern {
     Binary,
     Text(String),
     /// With what its text is, without any space.
     Json(String, Value),
 }
 
-impl MessageRow {
-    pub(super) fn parse(class: Class, how: &str, what: &str) -> Result<Self, String> {
+impl MessageRule {
+    pub(super) fn parse(class: CommandClass, how: &str, what: &str) -> Result<Self, String> {
         let what = match (how, what) {
-            ("BINARY", "") => What::Binary,
+            ("BINARY", "") => MessagePattern::Binary,
             ("BINARY", _) => return Err("BINARY stands alone: nobody looks into binary messages".into()),
             (_, "") => return Err("TEXT without a text; write the message behind it".into()),
-            (_, long) if long.len() > MOST_BYTES => {
-                return Err(format!("a text has at most {MOST_BYTES} bytes"));
+            (_, long) if long.len() > MAX_MESSAGE_BYTES => {
+                return Err(format!("a text has at most {MAX_MESSAGE_BYTES} bytes"));
             }
             (_, json) if json.starts_with(['{', '[']) => {
                 let value = serde_json::from_str(json).map_err(|_| format!("`{json}` is no JSON"))?;
@@ -44,18 +44,20 @@ impl MessageRow {
                         "`{json}` can be written more simply: names once, in their order, no escapes"
                     ));
                 }
-                What::Json(without_space(json), value)
+                MessagePattern::Json(without_space(json), value)
             }
-            (_, text) => What::Text(text.to_owned()),
+            (_, text) => MessagePattern::Text(text.to_owned()),
         };
-        Ok(Self { class, what })
+        Ok(Self { class, pattern: what })
     }
 
-    pub(super) fn is_about(&self, heard: Heard<'_>) -> bool {
-        match (&self.what, heard) {
-            (What::Binary, Heard::Binary) => true,
-            (What::Text(known), Heard::Text(text)) => known == text,
-            (What::Json(known, value), Heard::Text(text)) if text.len() <= MOST_BYTES => {
+    pub(super) fn matches(&self, message: DeviceMessage<'_>) -> bool {
+        match (&self.pattern, message) {
+            (MessagePattern::Binary, DeviceMessage::Binary) => true,
+            (MessagePattern::Text(known), DeviceMessage::Text(text)) => known == text,
+            (MessagePattern::Json(known, value), DeviceMessage::Text(text))
+                if text.len() <= MAX_MESSAGE_BYTES =>
+            {
                 // Both, because devices read JSON in their own ways: what means the same and is spelt the same, too,
                 // has no second name, no escape and nothing behind it.
                 without_space(text) == *known

@@ -13,11 +13,11 @@
 
 pub mod message;
 pub mod request;
-pub mod table;
+pub mod rules;
 #[cfg(test)]
 mod tests;
 pub mod wled;
 
-pub use message::{Heard, is_for_tenure};
-pub use request::Asked;
-pub use table::{Rules, RulesError};
+pub use message::{DeviceMessage, is_for_tenure};
+pub use request::RequestHead;
+pub use rules::{Rules, RulesError};

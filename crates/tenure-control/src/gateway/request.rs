@@ -1,10 +1,10 @@
 //! Which requests a line is about.
 
-use crate::matrix::Class;
+use crate::permission_matrix::CommandClass;
 
 /// A request, as far as it is known before its body is read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Asked<'a> {
+pub struct RequestHead<'a> {
     /// `GET` or another.
     pub method: &'a str,
     /// As it came, and as the device gets it.
@@ -16,24 +16,24 @@ pub struct Asked<'a> {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct RequestRow {
-    pub(super) class: Class,
+pub(super) struct RequestRule {
+    pub(super) class: CommandClass,
     /// None is any.
     methods: Option<Vec<String>>,
-    path: Vec<Part>,
+    path: Vec<PathSegment>,
     /// Whether all that is below is meant too.
-    and_below: bool,
+    includes_descendants: bool,
     parameters: Vec<String>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum Part {
-    Is(String),
+enum PathSegment {
+    Literal(String),
     Any,
 }
 
-impl RequestRow {
-    pub(super) fn parse(class: Class, methods: &str, what: &str) -> Result<Self, String> {
+impl RequestRule {
+    pub(super) fn parse(class: CommandClass, methods: &str, what: &str) -> Result<Self, String> {
         let methods = match methods {
             "ANY" => None,
             some => Some(some.split(',').map(method).collect::<Result<Vec<_>, _>>()?),
@@ -51,8 +51,8 @@ impl RequestRow {
             and_below = true;
         }
         let part = |part: &str| match part {
-            "*" => Ok(Part::Any),
-            part if is_plain_part(part) => Ok(Part::Is(part.to_owned())),
+            "*" => Ok(PathSegment::Any),
+            part if is_plain_part(part) => Ok(PathSegment::Literal(part.to_owned())),
             _ => Err(wrong()),
         };
         let path =
@@ -62,23 +62,23 @@ impl RequestRow {
         if let Some(name) = parameters.iter().find(|name| !is_plain(name)) {
             return Err(format!("`{name}` is no name of a parameter; write /path?name,name"));
         }
-        Ok(Self { class, methods, path, and_below, parameters })
+        Ok(Self { class, methods, path, includes_descendants: and_below, parameters })
     }
 
     /// Whether the line is about this request. One that says `mutates` is generous, every other is exact.
-    pub(super) fn is_about(&self, asked: &Asked<'_>) -> bool {
-        let Some(parts) = plain_parts(asked.path) else { return false };
+    pub(super) fn matches(&self, request: &RequestHead<'_>) -> bool {
+        let Some(parts) = plain_parts(request.path) else { return false };
         // A device that takes HEAD for GET does no more than it would for that.
-        let method = if asked.method == "HEAD" { "GET" } else { asked.method };
+        let method = if request.method == "HEAD" { "GET" } else { request.method };
         if self.methods.as_ref().is_some_and(|known| !known.iter().any(|known| known == method)) {
             return false;
         }
-        if self.class == Class::Mutates {
+        if self.class == CommandClass::Mutates {
             return self.has_path(&parts, true, str::eq_ignore_ascii_case);
         }
-        let is_harmless = asked.query.is_none_or(|query| self.knows(query));
-        let is_known = is_harmless && !(self.class == Class::Reads && asked.has_body);
-        is_known && self.has_path(&parts, self.and_below, |one, other| one == other)
+        let is_harmless = request.query.is_none_or(|query| self.allows_query(query));
+        let is_known = is_harmless && !(self.class == CommandClass::Reads && request.has_body);
+        is_known && self.has_path(&parts, self.includes_descendants, |one, other| one == other)
     }
 
     fn has_path(&self, parts: &[&str], and_below: bool, is_same: impl Fn(&str, &str) -> bool) -> bool {
@@ -86,13 +86,13 @@ impl RequestRow {
             return false;
         }
         self.path.iter().zip(parts).all(|(known, part)| match known {
-            Part::Any => true,
-            Part::Is(known) => is_same(known, part),
+            PathSegment::Any => true,
+            PathSegment::Literal(known) => is_same(known, part),
         })
     }
 
     /// Whether nothing is in the query but what changes nothing.
-    fn knows(&self, query: &str) -> bool {
+    fn allows_query(&self, query: &str) -> bool {
         query.split('&').all(|pair| {
             let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
             self.parameters.iter().any(|known| known == name) && value.chars().all(is_unreserved)

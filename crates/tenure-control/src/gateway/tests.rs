@@ -1,17 +1,17 @@
 //! Every line of the table that ships, and every way around it that somebody might try.
 
-use super::{Asked, Heard, Rules, is_for_tenure, wled};
-use crate::matrix::Class::{self, Exempt, Mutates, Reads};
+use super::{DeviceMessage, RequestHead, Rules, is_for_tenure, wled};
+use crate::permission_matrix::CommandClass::{self, Exempt, Mutates, Reads};
 
 /// What `GET /path?query` does, to whom the table is `rules`; a method with `+` has a body.
-fn class_by(rules: &Rules, line: &str) -> Class {
+fn class_by(rules: &Rules, line: &str) -> CommandClass {
     let (method, target) = line.split_once(' ').unwrap();
     let (path, query) = target.split_once('?').map_or((target, None), |(path, query)| (path, Some(query)));
     let has_body = method.ends_with('+');
-    rules.of_request(&Asked { method: method.trim_end_matches('+'), path, query, has_body })
+    rules.classify_request(&RequestHead { method: method.trim_end_matches('+'), path, query, has_body })
 }
 
-fn class(line: &str) -> Class {
+fn class(line: &str) -> CommandClass {
     class_by(&Rules::wled(), line)
 }
 
@@ -21,25 +21,29 @@ fn every_line_of_the_bundled_wled_table_classifies_as_written() {
     let mut lines = 0;
     for line in wled::TABLE.lines().filter(|line| !line.is_empty() && !line.starts_with('#')) {
         let words: Vec<_> = line.split_whitespace().collect();
-        let said = match words[0] {
+        let expected = match words[0] {
             "reads" => Reads,
             "exempt" => Exempt,
             _ => Mutates,
         };
         lines += 1;
         match (words[1], words.get(2)) {
-            ("TEXT", Some(text)) => assert_eq!(Rules::wled().of_message(Heard::Text(text)), said, "{line}"),
-            ("BINARY", None) => assert_eq!(Rules::wled().of_message(Heard::Binary), said, "{line}"),
+            ("TEXT", Some(text)) => {
+                assert_eq!(Rules::wled().classify_message(DeviceMessage::Text(text)), expected, "{line}")
+            }
+            ("BINARY", None) => {
+                assert_eq!(Rules::wled().classify_message(DeviceMessage::Binary), expected, "{line}")
+            }
             (methods, Some(path)) => {
                 for method in methods.replace("ANY", "GET,POST,DELETE").split(',') {
                     let path = path.split('?').next().unwrap();
-                    assert_eq!(class(&format!("{method} {path}")), said, "{line}");
+                    assert_eq!(class(&format!("{method} {path}")), expected, "{line}");
                 }
             }
             _ => panic!("{line}"),
         }
     }
-    let (requests, messages) = Rules::wled().len();
+    let (requests, messages) = Rules::wled().rule_counts();
     assert_eq!(lines, requests + messages, "nothing was left out");
 }
 
@@ -141,7 +145,7 @@ fn requests_listed_as_reads_or_exempt_are_allowed() {
 // S0-63 S0-77
 #[test]
 fn only_listed_websocket_messages_read_and_the_rest_mutate() {
-    let of = |text: &str| Rules::wled().of_message(Heard::Text(text));
+    let of = |text: &str| Rules::wled().classify_message(DeviceMessage::Text(text));
     for text in [r#"{"v":true}"#, " { \"v\" : true }\n", r#"{"lv":true}"#, r#"{"lv": false}"#, "p"] {
         assert_eq!(of(text), Reads, "{text}");
     }
@@ -168,15 +172,15 @@ fn only_listed_websocket_messages_read_and_the_rest_mutate() {
         assert_eq!(of(text), Mutates, "{text}");
     }
     assert_eq!(of(&format!("{{\"v\":{}true}}", " ".repeat(300))), Mutates, "nobody writes it like this");
-    assert_eq!(Rules::wled().of_message(Heard::Binary), Mutates);
+    assert_eq!(Rules::wled().classify_message(DeviceMessage::Binary), Mutates);
 }
 
 #[test]
 fn without_a_table_everything_mutates() {
     let nothing = Rules::parse("# nothing is known\n\n").unwrap();
     assert_eq!(class_by(&nothing, "GET /json/state"), Mutates);
-    assert_eq!(nothing.of_message(Heard::Text("p")), Mutates);
-    assert_eq!(nothing.of_message(Heard::Binary), Mutates);
+    assert_eq!(nothing.classify_message(DeviceMessage::Text("p")), Mutates);
+    assert_eq!(nothing.classify_message(DeviceMessage::Binary), Mutates);
 }
 
 #[test]

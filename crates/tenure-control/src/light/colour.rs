@@ -34,11 +34,11 @@ impl Rgb {
 
     /// With a part of its light: 255 is all of it, 0 is none.
     pub fn dimmed(self, level: u8) -> Self {
-        self.each(|channel| scale(channel, level))
+        self.map_channels(|channel| scale(channel, level))
     }
 
     /// A part of the way to another colour: 0 is this one, 255 the other.
-    pub fn towards(self, other: Rgb, share: u8) -> Self {
+    pub fn interpolate(self, other: Rgb, share: u8) -> Self {
         let mix = |from: u8, to: u8| {
             byte((u32::from(from) * u32::from(255 - share) + u32::from(to) * u32::from(share) + 127) / 255)
         };
@@ -56,11 +56,11 @@ impl Rgb {
     /// With less colour: 255 keeps it, 0 leaves as much white as the brightest of the three.
     pub fn saturated(self, saturation: u8) -> Self {
         let brightest = self.red.max(self.green).max(self.blue);
-        Self::new(brightest, brightest, brightest).towards(self, saturation)
+        Self::new(brightest, brightest, brightest).interpolate(self, saturation)
     }
 
     /// With each of the three changed in the same way.
-    pub fn each(self, change: impl Fn(u8) -> u8) -> Self {
+    pub fn map_channels(self, change: impl Fn(u8) -> u8) -> Self {
         Self::new(change(self.red), change(self.green), change(self.blue))
     }
 }
@@ -92,7 +92,10 @@ mod tests {
     fn full_and_zero_levels_are_exact() {
         let colour = Rgb::new(255, 128, 1);
         assert_eq!((colour.dimmed(255), colour.dimmed(0)), (colour, Rgb::BLACK));
-        assert_eq!((colour.towards(Rgb::WHITE, 0), colour.towards(Rgb::WHITE, 255)), (colour, Rgb::WHITE));
+        assert_eq!(
+            (colour.interpolate(Rgb::WHITE, 0), colour.interpolate(Rgb::WHITE, 255)),
+            (colour, Rgb::WHITE)
+        );
         assert_eq!((colour.saturated(255), colour.saturated(0)), (colour, Rgb::WHITE));
         assert_eq!(colour.plus(Rgb::new(1, 1, 1)), Rgb::new(255, 129, 2));
     }

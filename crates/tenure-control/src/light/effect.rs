@@ -7,28 +7,28 @@ use super::effects;
 use super::parameters::Parameters;
 
 /// What an effect is: the parameters, the time in microseconds, the position; and out comes a colour.
-pub type Paint = fn(&Parameters, u64, u32) -> Rgb;
+pub type EffectFunction = fn(&Parameters, u64, u32) -> Rgb;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct Effect(usize);
 
 /// A row of the table. Its place in the table is its number, which never changes: new ones come at the end.
-pub struct EffectRow {
+pub struct EffectDefinition {
     pub name: &'static str,
     pub summary: &'static str,
     /// Which parameters change it, besides brightness.
     pub uses: &'static [&'static str],
-    paint: Paint,
+    paint: EffectFunction,
 }
 
 const fn row(
     name: &'static str,
     summary: &'static str,
     uses: &'static [&'static str],
-    paint: Paint,
-) -> EffectRow {
-    EffectRow { name, summary, uses, paint }
+    paint: EffectFunction,
+) -> EffectDefinition {
+    EffectDefinition { name, summary, uses, paint }
 }
 
 const PLAIN: &[&str] = &["hue", "saturation"];
@@ -37,7 +37,7 @@ const STILL: &[&str] = &["palette", "hue", "saturation"];
 const MOVING: &[&str] = &["speed", "palette", "hue", "saturation"];
 const ALL: &[&str] = &["speed", "palette", "hue", "saturation", "intensity"];
 
-pub const EFFECTS: &[EffectRow] = &[
+pub const EFFECTS: &[EffectDefinition] = &[
     row("solid", "One colour", PLAIN, effects::solid),
     row("gradient", "The palette along the strip", STILL, effects::gradient),
     row("rainbow", "The palette, running", ALL, effects::rainbow),
@@ -70,16 +70,16 @@ impl Effect {
         self.0
     }
 
-    pub fn row(self) -> &'static EffectRow {
+    pub fn definition(self) -> &'static EffectDefinition {
         &EFFECTS[self.0]
     }
 
     pub fn name(self) -> &'static str {
-        self.row().name
+        self.definition().name
     }
 
     pub fn colour(self, look: &Parameters, time: u64, position: u32) -> Rgb {
-        (self.row().paint)(look, time, position)
+        (self.definition().paint)(look, time, position)
     }
 }
 

@@ -18,20 +18,20 @@ pub mod effect;
 mod effects;
 pub mod palette;
 pub mod parameters;
+pub mod playback;
 pub mod preset;
 pub mod render;
 pub mod settings;
-pub mod transport;
 mod wave;
 
 pub use colour::Rgb;
 pub use effect::{EFFECTS, Effect};
 pub use palette::{PALETTES, Palette};
 pub use parameters::{PARAMETERS, Parameters};
+pub use playback::{Playback, PlaybackState};
 pub use preset::{Preset, Presets};
 pub use render::Pixels;
 pub use settings::Settings;
-pub use transport::{Playing, Transport};
 
 pub const LEDS: u32 = 320;
 /// How many bytes their colours take: red, green and blue of each.

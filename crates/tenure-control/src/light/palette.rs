@@ -8,20 +8,20 @@ use super::colour::{Rgb, byte};
 #[serde(try_from = "String", into = "String")]
 pub struct Palette(usize);
 
-pub struct PaletteRow {
+pub struct PaletteDefinition {
     pub name: &'static str,
     colours: &'static [Rgb],
 }
 
-const fn row(name: &'static str, colours: &'static [Rgb]) -> PaletteRow {
-    PaletteRow { name, colours }
+const fn row(name: &'static str, colours: &'static [Rgb]) -> PaletteDefinition {
+    PaletteDefinition { name, colours }
 }
 
 const fn rgb(red: u8, green: u8, blue: u8) -> Rgb {
     Rgb::new(red, green, blue)
 }
 
-pub const PALETTES: &[PaletteRow] = &[
+pub const PALETTES: &[PaletteDefinition] = &[
     row(
         "rainbow",
         &[
@@ -57,7 +57,7 @@ impl Palette {
         let colours = PALETTES[self.0].colours;
         let spread = usize::from(place) * colours.len();
         let (first, within) = (spread >> 8, u32::try_from(spread & 255).unwrap_or(0));
-        colours[first].towards(colours[(first + 1) % colours.len()], byte(within))
+        colours[first].interpolate(colours[(first + 1) % colours.len()], byte(within))
     }
 }
 

@@ -5,7 +5,7 @@ use serde_json::{Map, Value, json};
 
 use super::colour::Rgb;
 use super::palette::{self, PALETTES, Palette};
-use crate::fields::Fields;
+use crate::fields::DeviceCommandFields;
 use crate::problem::{Problem, ProblemCode};
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -46,7 +46,7 @@ impl Default for Parameters {
 /// The speed at which effects take their own time.
 pub const NORMAL_SPEED: u8 = 50;
 
-pub enum Range {
+pub enum ParameterRange {
     Number(u8, u8),
     Palette,
     /// `true` or `false`.
@@ -54,30 +54,30 @@ pub enum Range {
 }
 
 /// A row of the table of parameters.
-pub struct ParameterRow {
+pub struct ParameterDefinition {
     pub name: &'static str,
-    pub range: Range,
+    pub range: ParameterRange,
     pub summary: &'static str,
 }
 
-const fn row(name: &'static str, range: Range, summary: &'static str) -> ParameterRow {
-    ParameterRow { name, range, summary }
+const fn row(name: &'static str, range: ParameterRange, summary: &'static str) -> ParameterDefinition {
+    ParameterDefinition { name, range, summary }
 }
 
-pub const PARAMETERS: &[ParameterRow] = &[
-    row("brightness", Range::Number(0, 255), "How bright; 0 is dark"),
-    row("speed", Range::Number(1, 100), "How fast; 50 is the effect's own speed, 100 twice that"),
-    row("palette", Range::Palette, "Which colours"),
-    row("hue", Range::Number(0, 255), "Where on the wheel; with a palette, how far it is turned"),
-    row("saturation", Range::Number(0, 255), "How much colour; 0 is white"),
-    row("intensity", Range::Number(0, 255), "How much of what the effect is about"),
-    row("mirror", Range::Flag, "Both halves show the same, from the middle outwards"),
-    row("reverse", Range::Flag, "The strip runs the other way"),
+pub const PARAMETERS: &[ParameterDefinition] = &[
+    row("brightness", ParameterRange::Number(0, 255), "How bright; 0 is dark"),
+    row("speed", ParameterRange::Number(1, 100), "How fast; 50 is the effect's own speed, 100 twice that"),
+    row("palette", ParameterRange::Palette, "Which colours"),
+    row("hue", ParameterRange::Number(0, 255), "Where on the wheel; with a palette, how far it is turned"),
+    row("saturation", ParameterRange::Number(0, 255), "How much colour; 0 is white"),
+    row("intensity", ParameterRange::Number(0, 255), "How much of what the effect is about"),
+    row("mirror", ParameterRange::Flag, "Both halves show the same, from the middle outwards"),
+    row("reverse", ParameterRange::Flag, "The strip runs the other way"),
 ];
 
 impl Parameters {
     /// These, with what the fields change. None of it counts if one of them is wrong.
-    pub fn changed(&self, mut fields: Fields) -> Result<Self, Problem> {
+    pub fn with_changes(&self, mut fields: DeviceCommandFields) -> Result<Self, Problem> {
         let names = PARAMETERS.iter().map(|row| row.name).collect::<Vec<_>>();
         if fields.is_empty() {
             let message = format!("There is nothing to change; send at least one of: {}", names.join(", "));
@@ -86,17 +86,17 @@ impl Parameters {
         let mut changed = self.clone();
         for row in PARAMETERS {
             match row.range {
-                Range::Number(least, most) => {
-                    if let Some(number) = fields.byte(row.name, least..=most)? {
+                ParameterRange::Number(least, max) => {
+                    if let Some(number) = fields.byte(row.name, least..=max)? {
                         *changed.number(row.name) = number;
                     }
                 }
-                Range::Palette => {
+                ParameterRange::Palette => {
                     if let Some(name) = fields.text(row.name)? {
                         changed.palette = palette_named(row.name, &name)?;
                     }
                 }
-                Range::Flag => {
+                ParameterRange::Flag => {
                     if let Some(flag) = fields.flag(row.name)? {
                         *changed.flag(row.name) = flag;
                     }
@@ -126,7 +126,7 @@ impl Parameters {
         if (1..=100).contains(&self.speed) { Ok(()) } else { Err("`speed` must be 1 to 100") }
     }
 
-    pub fn shown(&self) -> Map<String, Value> {
+    pub fn to_json(&self) -> Map<String, Value> {
         let value = json!({
             "brightness": self.brightness,
             "speed": self.speed,
@@ -141,12 +141,12 @@ impl Parameters {
     }
 
     /// The one colour of effects that have one.
-    pub fn plain(&self) -> Rgb {
+    pub fn solid_colour(&self) -> Rgb {
         Rgb::from_hue(self.hue, self.saturation)
     }
 
     /// The palette's colour at a place on its circle.
-    pub fn colour(&self, place: u8) -> Rgb {
+    pub fn palette_colour(&self, place: u8) -> Rgb {
         self.palette.colour(place.wrapping_add(self.hue)).saturated(self.saturation)
     }
 }
@@ -161,10 +161,10 @@ fn palette_named(field: &str, name: &str) -> Result<Palette, Problem> {
 /// What each of them can be, as programs see it.
 pub fn ranges() -> Value {
     let palettes = PALETTES.iter().map(|row| row.name).collect::<Vec<_>>();
-    let range = |row: &ParameterRow| match row.range {
-        Range::Number(least, most) => json!({ "min": least, "max": most }),
-        Range::Palette => json!({ "oneOf": palettes }),
-        Range::Flag => json!({ "oneOf": [false, true] }),
+    let range = |row: &ParameterDefinition| match row.range {
+        ParameterRange::Number(least, most) => json!({ "min": least, "max": most }),
+        ParameterRange::Palette => json!({ "oneOf": palettes }),
+        ParameterRange::Flag => json!({ "oneOf": [false, true] }),
     };
     PARAMETERS.iter().map(|row| (row.name.to_owned(), range(row))).collect::<Map<_, _>>().into()
 }

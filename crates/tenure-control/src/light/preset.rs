@@ -7,9 +7,9 @@ use super::effect::Effect;
 use super::parameters::Parameters;
 use crate::problem::{Problem, ProblemCode};
 
-pub const MOST_PRESETS: usize = 32;
+pub const MAX_PRESETS: usize = 32;
 /// How many characters a name has at most.
-pub const MOST_CHARACTERS: usize = 32;
+pub const MAX_NAME_CHARACTERS: usize = 32;
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
@@ -22,13 +22,13 @@ pub struct Preset {
 }
 
 impl Preset {
-    pub fn shown(&self) -> Value {
+    pub fn to_json(&self) -> Value {
         json!({
             "id": self.id,
             "name": self.name,
             "effectId": self.effect.number(),
             "effectName": self.effect.name(),
-            "parameters": self.parameters.shown(),
+            "parameters": self.parameters.to_json(),
         })
     }
 }
@@ -59,9 +59,9 @@ impl Presets {
                 let message = "is taken by another preset; send \"replace\": true to put this one in its place, or choose another";
                 return Err(Problem::of_field(ProblemCode::Conflict, "id", message));
             }
-            Err(_) if self.0.len() >= MOST_PRESETS => {
+            Err(_) if self.0.len() >= MAX_PRESETS => {
                 let message =
-                    format!("There are {MOST_PRESETS} presets, and that is the most; delete one first");
+                    format!("There are {MAX_PRESETS} presets, and that is the most; delete one first");
                 return Err(Problem::new(ProblemCode::StorageFull, message));
             }
             Err(place) => self.0.insert(place, preset),
@@ -77,7 +77,7 @@ impl Presets {
 
     /// Whether this program can have stored them.
     pub fn check(&self) -> Result<(), &'static str> {
-        if self.0.len() > MOST_PRESETS {
+        if self.0.len() > MAX_PRESETS {
             return Err("there are more than 32 presets");
         }
         if !self.0.is_sorted_by(|one, next| one.id < next.id) {
@@ -94,14 +94,14 @@ impl Presets {
 
 /// Whether people can call something this.
 pub fn check_name(field: &str, name: &str) -> Result<(), Problem> {
-    let is_fine = (1..=MOST_CHARACTERS).contains(&name.chars().count())
+    let is_fine = (1..=MAX_NAME_CHARACTERS).contains(&name.chars().count())
         && !name.chars().any(char::is_control)
         && name.trim() == name;
     if is_fine {
         return Ok(());
     }
     let message = format!(
-        "must have 1 to {MOST_CHARACTERS} characters, none of them a control character, and no space at either end"
+        "must have 1 to {MAX_NAME_CHARACTERS} characters, none of them a control character, and no space at either end"
     );
     Err(Problem::of_field(ProblemCode::InvalidValue, field, message))
 }
@@ -109,15 +109,15 @@ pub fn check_name(field: &str, name: &str) -> Result<(), Problem> {
 /// Whether programs can call a preset this.
 pub fn check_id(id: &str) -> Result<(), Problem> {
     let is_part = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || b"-_".contains(&byte);
-    if (1..=MOST_CHARACTERS).contains(&id.len()) && id.bytes().all(is_part) {
+    if (1..=MAX_NAME_CHARACTERS).contains(&id.len()) && id.bytes().all(is_part) {
         return Ok(());
     }
-    let message = format!("must be 1 to {MOST_CHARACTERS} of: lower-case letters, digits, - and _");
+    let message = format!("must be 1 to {MAX_NAME_CHARACTERS} of: lower-case letters, digits, - and _");
     Err(Problem::of_field(ProblemCode::InvalidValue, "id", message))
 }
 
 /// The id that follows from a name: `Warm white` is `warm-white`.
-pub fn id_of(name: &str) -> Result<String, Problem> {
+pub fn id_from_name(name: &str) -> Result<String, Problem> {
     let words = name.split(|character: char| !character.is_ascii_alphanumeric());
     let id = words.filter(|word| !word.is_empty()).collect::<Vec<_>>().join("-").to_ascii_lowercase();
     if id.is_empty() {
@@ -139,8 +139,8 @@ mod tests {
 
     #[test]
     fn preset_ids_are_derived_from_names() {
-        assert_eq!(id_of("Warm white, 2").as_deref(), Ok("warm-white-2"));
-        assert_eq!(id_of("日本").expect_err("no letters").code, ProblemCode::InvalidValue);
+        assert_eq!(id_from_name("Warm white, 2").as_deref(), Ok("warm-white-2"));
+        assert_eq!(id_from_name("日本").expect_err("no letters").code, ProblemCode::InvalidValue);
     }
 
     #[test]
@@ -158,13 +158,13 @@ mod tests {
     #[test]
     fn thirty_two_presets_fit_and_replacing_one_takes_no_slot() {
         let mut presets = Presets::default();
-        for number in (0..MOST_PRESETS).rev() {
+        for number in (0..MAX_PRESETS).rev() {
             presets.save(preset(&format!("p{number:02}")), false).expect("there is room");
         }
         assert_eq!(presets.save(preset("one-more"), true).expect_err("full").code, ProblemCode::StorageFull);
         assert_eq!(presets.save(preset("p07"), false).expect_err("taken").code, ProblemCode::Conflict);
         presets.save(preset("p07"), true).expect("it may be replaced");
-        assert_eq!((presets.all().len(), presets.check()), (MOST_PRESETS, Ok(())));
+        assert_eq!((presets.all().len(), presets.check()), (MAX_PRESETS, Ok(())));
         presets.delete("p07").expect("it is there");
         assert_eq!(presets.delete("p07").expect_err("it is gone").code, ProblemCode::NotFound);
         presets.save(preset("one-more"), false).expect("there is room again");

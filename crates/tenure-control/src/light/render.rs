@@ -11,7 +11,7 @@ pub type Pixels = [u8; COLOUR_BYTES];
 pub const DARK: Pixels = [0; COLOUR_BYTES];
 
 /// What an effect shows at `time`, with at most `limit` of brightness.
-pub fn effect(effect: Effect, look: &Parameters, time: u64, limit: u8) -> Pixels {
+pub fn render_effect(effect: Effect, look: &Parameters, time: u64, limit: u8) -> Pixels {
     let brightness = look.brightness.min(limit);
     let mut pixels = DARK;
     for (position, pixel) in (0..LEDS).zip(pixels.as_chunks_mut::<3>().0) {
@@ -22,7 +22,7 @@ pub fn effect(effect: Effect, look: &Parameters, time: u64, limit: u8) -> Pixels
 }
 
 /// What a streamed frame shows. Who sends it has chosen its brightness; the limit holds all the same.
-pub fn streamed(colours: &Pixels, limit: u8) -> Pixels {
+pub fn render_streamed_frame(colours: &Pixels, limit: u8) -> Pixels {
     match limit {
         u8::MAX => *colours,
         _ => colours.map(|colour| scale(colour, limit)),
@@ -61,11 +61,11 @@ mod tests {
     fn every_effect_lights_up_and_effects_with_a_speed_move() {
         assert!(EFFECTS.len() >= 10);
         for shown in all() {
-            let at = |time| effect(shown, &bright(), time, 255);
+            let at = |time| render_effect(shown, &bright(), time, 255);
             let frames = (0..40).map(|step| at(step * SECOND / 4)).collect::<Vec<_>>();
             assert!(frames.iter().any(|frame| *frame != DARK), "{}", shown.name());
             let moves = frames.iter().any(|frame| *frame != frames[0]);
-            assert_eq!(moves, shown.row().uses.contains(&"speed"), "{}", shown.name());
+            assert_eq!(moves, shown.definition().uses.contains(&"speed"), "{}", shown.name());
         }
     }
 
@@ -81,10 +81,10 @@ mod tests {
             for (name, change) in changes {
                 let mut look = bright();
                 change(&mut look);
-                let differs = (0..400)
-                    .map(|step| step * SECOND / 9)
-                    .any(|time| effect(shown, &look, time, 255) != effect(shown, &bright(), time, 255));
-                assert_eq!(differs, shown.row().uses.contains(&name), "{} {name}", shown.name());
+                let differs = (0..400).map(|step| step * SECOND / 9).any(|time| {
+                    render_effect(shown, &look, time, 255) != render_effect(shown, &bright(), time, 255)
+                });
+                assert_eq!(differs, shown.definition().uses.contains(&name), "{} {name}", shown.name());
             }
         }
     }
@@ -94,9 +94,9 @@ mod tests {
         let look = bright();
         for one in all() {
             for other in all().filter(|other| other.number() > one.number()) {
-                let same = (0..20)
-                    .map(|step| step * SECOND / 3)
-                    .filter(|&time| effect(one, &look, time, 255) == effect(other, &look, time, 255));
+                let same = (0..20).map(|step| step * SECOND / 3).filter(|&time| {
+                    render_effect(one, &look, time, 255) == render_effect(other, &look, time, 255)
+                });
                 assert!(same.count() < 20, "{} {}", one.name(), other.name());
             }
         }
@@ -115,7 +115,7 @@ mod tests {
                         reverse: level > 1,
                         ..bright()
                     };
-                    let _ = effect(shown, &look, time, 255);
+                    let _ = render_effect(shown, &look, time, 255);
                 }
             }
         }
@@ -124,19 +124,19 @@ mod tests {
     #[test]
     fn brightness_is_applied_and_capped_by_the_limit() {
         let solid = Effect::named("solid").expect("it is there");
-        let first = |look: &Parameters, limit| effect(solid, look, 0, limit)[0];
+        let first = |look: &Parameters, limit| render_effect(solid, look, 0, limit)[0];
         assert_eq!(first(&bright(), 255), 255);
         assert_eq!(first(&bright(), 100), 100);
         assert_eq!(first(&Parameters { brightness: 40, ..bright() }, 100), 40);
-        assert_eq!(effect(solid, &Parameters { brightness: 0, ..bright() }, 0, 255), DARK);
-        assert_eq!(streamed(&[200; COLOUR_BYTES], 255)[0], 200);
-        assert_eq!(streamed(&[255; COLOUR_BYTES], 100)[7], 100);
+        assert_eq!(render_effect(solid, &Parameters { brightness: 0, ..bright() }, 0, 255), DARK);
+        assert_eq!(render_streamed_frame(&[200; COLOUR_BYTES], 255)[0], 200);
+        assert_eq!(render_streamed_frame(&[255; COLOUR_BYTES], 100)[7], 100);
     }
 
     #[test]
     fn mirror_repeats_both_halves_and_reverse_flips_the_strip() {
         let gradient = Effect::named("gradient").expect("it is there");
-        let show = |look: &Parameters| effect(gradient, look, 0, 255).as_chunks::<3>().0.to_vec();
+        let show = |look: &Parameters| render_effect(gradient, look, 0, 255).as_chunks::<3>().0.to_vec();
         let mirrored = show(&Parameters { mirror: true, ..bright() });
         assert!((0..160).all(|place| mirrored[place] == mirrored[319 - place]));
         let mut reversed = show(&Parameters { reverse: true, ..bright() });
@@ -147,7 +147,7 @@ mod tests {
     #[test]
     fn a_strobe_never_flashes_more_than_twice_a_second() {
         let strobe = Effect::named("strobe").expect("it is there");
-        let is_lit = |milli: u64| effect(strobe, &bright(), milli * 1_000, 255) != DARK;
+        let is_lit = |milli: u64| render_effect(strobe, &bright(), milli * 1_000, 255) != DARK;
         // At the highest speed a second has two of the effect's own.
         let flashes = (1..2_000).filter(|&milli| is_lit(milli) && !is_lit(milli - 1)).count();
         assert!(flashes <= 2, "{flashes}");

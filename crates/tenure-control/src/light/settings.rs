@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use super::effect::{EFFECTS, Effect};
 use super::preset::check_name;
-use crate::fields::{Fields, number, wrong_type};
+use crate::fields::{DeviceCommandFields, number, wrong_type};
 use crate::problem::{Problem, ProblemCode};
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -29,7 +29,7 @@ pub const FIELDS: &[&str] =
     &["deviceName", "maxFps", "brightnessLimit", "powerOnEffect", "powerOnBrightness", "powerOnPlaying"];
 
 /// The most frames that there are in a second.
-pub const MOST_FPS: u8 = 240;
+pub const MAX_FPS: u8 = 240;
 
 impl Default for Settings {
     fn default() -> Self {
@@ -46,7 +46,7 @@ impl Default for Settings {
 
 impl Settings {
     /// These, with what the fields change. None of it counts if one of them is wrong.
-    pub fn changed(&self, mut fields: Fields) -> Result<Self, Problem> {
+    pub fn with_changes(&self, mut fields: DeviceCommandFields) -> Result<Self, Problem> {
         if fields.is_empty() {
             let message = format!("There is nothing to change; send at least one of: {}", FIELDS.join(", "));
             return Err(Problem::new(ProblemCode::MissingField, message));
@@ -56,14 +56,14 @@ impl Settings {
             check_name("deviceName", &name)?;
             changed.device_name = name;
         }
-        if let Some(fps) = fields.byte("maxFps", 1..=MOST_FPS)? {
+        if let Some(fps) = fields.byte("maxFps", 1..=MAX_FPS)? {
             changed.max_fps = fps;
         }
         if let Some(limit) = fields.byte("brightnessLimit", 1..=255)? {
             changed.brightness_limit = limit;
         }
         if let Some(value) = fields.take("powerOnEffect") {
-            changed.power_on_effect = effect_of("powerOnEffect", &value)?;
+            changed.power_on_effect = parse_effect("powerOnEffect", &value)?;
         }
         if let Some(brightness) = fields.byte("powerOnBrightness", 0..=255)? {
             changed.power_on_brightness = brightness;
@@ -78,7 +78,7 @@ impl Settings {
     /// Whether this program can have stored them.
     pub fn check(&self) -> Result<(), &'static str> {
         check_name("deviceName", &self.device_name).map_err(|_| "`deviceName` is no name")?;
-        if !(1..=MOST_FPS).contains(&self.max_fps) {
+        if !(1..=MAX_FPS).contains(&self.max_fps) {
             return Err("`maxFps` must be 1 to 240");
         }
         if self.brightness_limit == 0 {
@@ -87,7 +87,7 @@ impl Settings {
         Ok(())
     }
 
-    pub fn shown(&self) -> Value {
+    pub fn to_json(&self) -> Value {
         json!({
             "deviceName": self.device_name,
             "maxFps": self.max_fps,
@@ -100,7 +100,7 @@ impl Settings {
 }
 
 /// An effect that is said by its name or its number.
-pub fn effect_of(field: &str, value: &Value) -> Result<Effect, Problem> {
+pub fn parse_effect(field: &str, value: &Value) -> Result<Effect, Problem> {
     let last = EFFECTS.len() as u64 - 1;
     match value {
         Value::String(name) => Effect::named(name).ok_or_else(|| {
@@ -123,7 +123,8 @@ mod tests {
     use super::*;
 
     fn change(value: Value) -> Result<Settings, Problem> {
-        Settings::default().changed(Fields::new(value.as_object().expect("an object").clone()))
+        Settings::default()
+            .with_changes(DeviceCommandFields::new(value.as_object().expect("an object").clone()))
     }
 
     #[test]
@@ -155,7 +156,7 @@ mod tests {
 
     #[test]
     fn shown_settings_are_exactly_the_settable_ones() {
-        let shown = Settings::default().shown();
+        let shown = Settings::default().to_json();
         let is_shown = |name: &&str| shown.get(name).is_some();
         assert!(
             FIELDS.iter().all(is_shown) && shown.as_object().map(serde_json::Map::len) == Some(FIELDS.len())

@@ -1,23 +1,26 @@
 use serde_json::json;
 
 use super::*;
-use crate::matrix::Class;
-use crate::refusal::{BLOCKED, Refusal, RefusalCode};
+use crate::permission_matrix::CommandClass;
+use crate::rejection::{BLOCKED, ControlRejection, ControlRejectionCode};
 
 /// The command, its fields and the id of a line.
-fn understood(line: &str) -> (&'static str, Value, Option<String>) {
-    let Request { id, wish } = read(line).unwrap_or_else(|unread| panic!("{line}: {unread:?}"));
+fn parse_ok(line: &str) -> (&'static str, Value, Option<String>) {
+    let SerialRequest { id, action: wish } =
+        parse_line(line).unwrap_or_else(|unread| panic!("{line}: {unread:?}"));
     match wish {
-        Wish::Help => ("help", Value::Null, id),
-        Wish::Command { row, fields } => (row.name, fields.expect(line).into(), id),
+        SerialAction::Help => ("help", Value::Null, id),
+        SerialAction::Command { row, fields } => (row.name, fields.expect(line).into(), id),
     }
 }
 
 /// The code of what is wrong with a line, and whether the command was understood all the same.
-fn refused_with(line: &str) -> (ProblemCode, bool) {
-    match read(line) {
+fn rejection_code(line: &str) -> (ProblemCode, bool) {
+    match parse_line(line) {
         Err(unread) => (unread.problem.code, false),
-        Ok(Request { wish: Wish::Command { fields: Err(problem), .. }, .. }) => (problem.code, true),
+        Ok(SerialRequest { action: SerialAction::Command { fields: Err(problem), .. }, .. }) => {
+            (problem.code, true)
+        }
         Ok(found) => panic!("{line}: {found:?}"),
     }
 }
@@ -41,19 +44,19 @@ fn a_line_is_a_command_and_its_fields() {
         (r#"{"type":"status"}"#, "device.status", json!({})),
         (r#" {"type":"parameters.set","speed":20} "#, "parameters.set", json!({ "speed": 20 })),
     ] {
-        assert_eq!(understood(line), (command, fields, None), "{line}");
+        assert_eq!(parse_ok(line), (command, fields, None), "{line}");
     }
-    assert_eq!(understood("help").0, "help");
-    assert_eq!(understood("?").0, "help");
+    assert_eq!(parse_ok("help").0, "help");
+    assert_eq!(parse_ok("?").0, "help");
 }
 
 #[test]
 fn the_request_id_is_not_a_command_field() {
     let id = Some("7".to_owned());
     for line in [r#"{"type":"status","requestId":"7"}"#, "status requestId=7", "status requestId=\"7\""] {
-        assert_eq!(understood(line), ("device.status", json!({}), id.clone()), "{line}");
+        assert_eq!(parse_ok(line), ("device.status", json!({}), id.clone()), "{line}");
     }
-    let unread = read("nonsense requestId=7 x").expect_err("there is no such command");
+    let unread = parse_line("nonsense requestId=7 x").expect_err("there is no such command");
     assert_eq!(unread.id, id, "also where the rest makes no sense");
 }
 
@@ -78,7 +81,7 @@ fn ambiguous_lines_are_rejected_with_their_error_code() {
         (r#"{"type":3}"#, ProblemCode::InvalidType, false),
         (r#"{"type":"status","requestId":7}"#, ProblemCode::InvalidType, false),
     ] {
-        assert_eq!(refused_with(line), (code, is_command), "{line}");
+        assert_eq!(rejection_code(line), (code, is_command), "{line}");
     }
 }
 
@@ -87,9 +90,9 @@ fn ambiguous_lines_are_rejected_with_their_error_code() {
 fn serial_accepts_only_commands_that_the_matrix_allows() {
     for row in COMMANDS {
         match row.class {
-            Class::Reads | Class::Mutates => assert_eq!(understood(row.name).0, row.name),
-            Class::Streams | Class::Exempt => {
-                assert_eq!(refused_with(row.name), (ProblemCode::Forbidden, false), "{}", row.name);
+            CommandClass::Reads | CommandClass::Mutates => assert_eq!(parse_ok(row.name).0, row.name),
+            CommandClass::Streams | CommandClass::Exempt => {
+                assert_eq!(rejection_code(row.name), (ProblemCode::Forbidden, false), "{}", row.name);
             }
         }
     }
@@ -98,14 +101,14 @@ fn serial_accepts_only_commands_that_the_matrix_allows() {
 // S0-72
 #[test]
 fn serial_responses_have_the_websocket_shape() {
-    let refusal = Refusal {
-        code: RefusalCode::ControlLocked,
+    let refusal = ControlRejection {
+        code: ControlRejectionCode::ControlLocked,
         message: BLOCKED,
         owner_client_name: "K1 Composer".into(),
         remaining_ms: 1820,
     };
     assert_eq!(
-        refused(Some("req-201"), &refusal),
+        format_rejection(Some("req-201"), &refusal),
         r#"{"type":"error","requestId":"req-201","success":false,"error":{"code":"CONTROL_LOCKED","#
             .to_owned()
             + r#""message":"Command blocked by active control lease","ownerClientName":"K1 Composer","#
@@ -113,12 +116,12 @@ fn serial_responses_have_the_websocket_shape() {
     );
     let data = json!({ "effectId": 3 });
     assert_eq!(
-        done("effects.setCurrent", None, &data),
+        format_success("effects.setCurrent", None, &data),
         r#"{"type":"effects.setCurrent","success":true,"data":{"effectId":3}}"#
     );
     let problem = Problem::of_field(ProblemCode::OutOfRange, "brightness", "must be from 0 to 255");
     assert_eq!(
-        wrong(None, &problem),
+        format_problem(None, &problem),
         r#"{"type":"error","success":false,"error":{"code":"OUT_OF_RANGE","#.to_owned()
             + r#""message":"`brightness` must be from 0 to 255","field":"brightness"}}"#
     );
@@ -126,13 +129,13 @@ fn serial_responses_have_the_websocket_shape() {
 
 #[test]
 fn help_names_every_command_in_one_line() {
-    let text = help(None);
+    let text = format_help(None);
     assert!(!text.contains(char::is_control));
     let help: Value = serde_json::from_str(&text).unwrap();
     let named = help["data"]["commands"].as_object().unwrap();
     assert_eq!(named.len(), commands().count());
     assert!(named.contains_key("effects.setCurrent") && !named.contains_key("control.acquire"));
     for example in help["data"]["examples"].as_array().unwrap() {
-        understood(example.as_str().unwrap());
+        parse_ok(example.as_str().unwrap());
     }
 }

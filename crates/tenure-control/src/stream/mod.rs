@@ -3,60 +3,60 @@
 //! It ends when its owner says so, when the lease is lost or its connection closed, and when no frame comes for too
 //! long. Who may stream is decided elsewhere; here it is only counted and shown.
 
-mod session;
-mod terms;
+mod render_session;
+mod stream_parameters;
 
 use serde_json::{Value, json};
 use tenure_core::kernel::Tick;
-use tenure_core::rules::time::is_over;
+use tenure_core::rules::time::is_expired;
 
 use crate::frame::{FORMAT, FRAME_BYTES, Frame, HEADER_BYTES, VERSION};
 use crate::light::{LEDS, Pixels};
-use crate::millis::Uptime;
+use crate::millis::DeviceClock;
 use crate::problem::{Problem, ProblemCode};
-use session::Session;
+use render_session::RenderSession;
 
-pub use terms::{StopReason, Terms};
+pub use stream_parameters::{StopReason, StreamParameters};
 
 /// Whether there is a stream, and what came of it.
 #[derive(Debug, Clone, Default)]
-pub struct Stream {
-    session: Option<Session>,
+pub struct RenderStream {
+    session: Option<RenderSession>,
     started: u64,
-    refused: u64,
+    frames_without_stream: u64,
     /// It ran out, and [`Stream::pass_time`] has not said so yet.
-    is_untold: bool,
+    has_unreported_expiry: bool,
 }
 
-impl Stream {
+impl RenderStream {
     pub fn is_active(&self) -> bool {
         self.active().is_some()
     }
 
-    fn active(&self) -> Option<&Session> {
+    fn active(&self) -> Option<&RenderSession> {
         self.session.as_ref().filter(|session| session.ended.is_none())
     }
 
-    fn active_mut(&mut self) -> Option<&mut Session> {
+    fn active_mut(&mut self) -> Option<&mut RenderSession> {
         self.session.as_mut().filter(|session| session.ended.is_none())
     }
 
     /// Begins one. One that is there ends.
-    pub fn start(&mut self, terms: Terms, now: Tick) {
+    pub fn start(&mut self, terms: StreamParameters, now: Tick) {
         // Whether the one before ran out is of no interest any more.
-        self.is_untold = false;
+        self.has_unreported_expiry = false;
         self.started += 1;
-        self.session = Some(Session::new(terms, now));
+        self.session = Some(RenderSession::new(terms, now));
     }
 
-    pub fn frame(&mut self, bytes: &[u8], now: Tick) -> Result<(), Problem> {
-        self.settle(now);
+    pub fn accept_frame(&mut self, bytes: &[u8], now: Tick) -> Result<(), Problem> {
+        self.expire_if_stale(now);
         let Some(session) = self.active_mut() else {
-            self.refused += 1;
+            self.frames_without_stream += 1;
             return Err(self.not_active());
         };
         match Frame::parse(bytes) {
-            Ok(frame) => session.take(&frame, now),
+            Ok(frame) => session.accept(&frame, now),
             Err(problem) => {
                 // It does not keep the stream alive: whoever sends nothing else shows nothing.
                 session.invalid += 1;
@@ -68,7 +68,7 @@ impl Stream {
 
     /// Ends it. Whether there was one.
     pub fn stop(&mut self, reason: StopReason, now: Tick) -> bool {
-        self.settle(now);
+        self.expire_if_stale(now);
         match self.active_mut() {
             Some(session) => session.ended = Some((now, reason)),
             None => return false,
@@ -89,37 +89,38 @@ impl Stream {
 
     /// When to call [`Stream::pass_time`].
     pub fn next_deadline(&self) -> Option<Tick> {
-        let session = self.session.as_ref().filter(|session| session.ended.is_none() || self.is_untold)?;
+        let session =
+            self.session.as_ref().filter(|session| session.ended.is_none() || self.has_unreported_expiry)?;
         Some(session.deadline())
     }
 
     /// Ends it if no frame came for too long. Told once.
-    pub fn pass_time(&mut self, now: Tick) -> Option<StopReason> {
-        self.settle(now);
-        std::mem::take(&mut self.is_untold).then_some(StopReason::StaleTimeout)
+    pub fn poll_expiry(&mut self, now: Tick) -> Option<StopReason> {
+        self.expire_if_stale(now);
+        std::mem::take(&mut self.has_unreported_expiry).then_some(StopReason::StaleTimeout)
     }
 
     /// A stream past its time is over, whoever notices.
-    pub fn settle(&mut self, now: Tick) {
+    pub fn expire_if_stale(&mut self, now: Tick) {
         let Some(session) = self.active_mut() else { return };
         let deadline = session.deadline();
-        if is_over(now.0, deadline.0) {
+        if is_expired(now.0, deadline.0) {
             session.ended = Some((deadline, StopReason::StaleTimeout));
-            self.is_untold = true;
+            self.has_unreported_expiry = true;
         }
     }
 
     /// What it shows at `now`: its number and its colours. Before the first frame it is dark; past its time it shows nothing,
     /// whether or not anybody has noticed.
-    pub fn shown(&self, now: Tick) -> Option<(Option<u32>, &Pixels)> {
+    pub fn current_frame(&self, now: Tick) -> Option<(Option<u32>, &Pixels)> {
         self.active()
-            .filter(|session| !is_over(now.0, session.deadline().0))
-            .map(|session| (session.last_sequence, &session.shown))
+            .filter(|session| !is_expired(now.0, session.deadline().0))
+            .map(|session| (session.last_sequence, &session.pixels))
     }
 
     /// How many frames a second its owner means to send.
     pub fn target_fps(&self) -> Option<u8> {
-        self.active().map(|session| session.terms.target_fps)
+        self.active().map(|session| session.parameters.target_fps)
     }
 
     /// How many came in the last second.
@@ -128,7 +129,7 @@ impl Stream {
     }
 
     /// As programs see it. After its end, the numbers are those of the stream that was last.
-    pub fn status(&self, uptime: Uptime, now: Tick) -> Value {
+    pub fn status(&self, uptime: DeviceClock, now: Tick) -> Value {
         let mut status = json!({
             "active": self.is_active(),
             "ledCount": LEDS,
@@ -137,10 +138,10 @@ impl Stream {
             "headerBytes": HEADER_BYTES,
             "frameBytes": FRAME_BYTES,
             "streamsStarted": self.started,
-            "framesWithoutStream": self.refused,
+            "framesWithoutStream": self.frames_without_stream,
         });
         let fields = status.as_object_mut().expect("it was made as one");
-        fields.extend(session::status(self.session.as_ref(), uptime, now));
+        fields.extend(render_session::status(self.session.as_ref(), uptime, now));
         status
     }
 }

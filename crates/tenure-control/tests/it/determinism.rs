@@ -4,10 +4,10 @@ use serde_json::{Value, json};
 use tenure_control::light::EFFECTS;
 use tenure_control::{Frame, VirtualDevice};
 
-use crate::support::{Dice, ask, at, device, started_with, tell};
+use crate::support::{TestRng, device, device_with_state, execute, execute_ok, tick_at_millis};
 
 /// Something that somebody might do.
-fn any_command(dice: &mut Dice) -> (&'static str, Value) {
+fn any_command(dice: &mut TestRng) -> (&'static str, Value) {
     let preset = format!("p{}", dice.below(3));
     match dice.below(15) {
         0 => ("effects.setCurrent", json!({ "effectId": dice.below(18) })),
@@ -28,40 +28,44 @@ fn any_command(dice: &mut Dice) -> (&'static str, Value) {
     }
 }
 
-fn step(device: &mut VirtualDevice, dice: &mut Dice, millis: u64) -> String {
+fn step(device: &mut VirtualDevice, dice: &mut TestRng, millis: u64) -> String {
     if dice.below(4) == 0 {
         let colours = [u8::try_from(dice.below(256)).expect("a byte"); 960];
         let sequence = u32::try_from(dice.below(1_000)).expect("small");
         return format!(
             "{:?}",
-            device.frame(&Frame { flags: 0, sequence, colours: &colours }.to_bytes(), at(millis))
+            device.accept_frame(
+                &Frame { flags: 0, sequence, colours: &colours }.to_bytes(),
+                tick_at_millis(millis)
+            )
         );
     }
     let (command, fields) = any_command(dice);
-    format!("{command} {:?}", ask(device, command, fields, millis))
+    format!("{command} {:?}", execute(device, command, fields, millis))
 }
 
 #[test]
 fn devices_with_the_same_commands_show_the_same_frames() {
     for seed in 1..=40 {
         let (mut one, mut other) = (device(), device());
-        let (mut dice, mut same_dice, mut times) = (Dice(seed), Dice(seed), Dice(seed + 1_000));
+        let (mut dice, mut same_dice, mut times) = (TestRng(seed), TestRng(seed), TestRng(seed + 1_000));
         let mut millis = 0;
         for number in 0..150 {
             millis += times.below(400);
-            let said = step(&mut one, &mut dice, millis);
+            let expected = step(&mut one, &mut dice, millis);
             // Somebody looks at one of them all the time, and at the other one never.
-            ask(&mut one, "device.frame", json!({}), millis).expect("everybody may look");
-            ask(&mut one, "device.status", json!({}), millis).expect("everybody may look");
-            assert_eq!(step(&mut other, &mut same_dice, millis), said, "seed {seed}, step {number}");
-            let (here, there) = (one.shown(at(millis)), other.shown(at(millis)));
+            execute(&mut one, "device.frame", json!({}), millis).expect("everybody may look");
+            execute(&mut one, "device.status", json!({}), millis).expect("everybody may look");
+            assert_eq!(step(&mut other, &mut same_dice, millis), expected, "seed {seed}, step {number}");
+            let (here, there) =
+                (one.displayed_frame(tick_at_millis(millis)), other.displayed_frame(tick_at_millis(millis)));
             assert_eq!(
                 (here.source, here.sequence),
                 (there.source, there.sequence),
                 "seed {seed}, step {number}"
             );
             assert_eq!(here.pixels, there.pixels, "seed {seed}, step {number}");
-            assert_eq!(one.stored(), other.stored(), "seed {seed}, step {number}");
+            assert_eq!(one.persistent_state(), other.persistent_state(), "seed {seed}, step {number}");
         }
     }
 }
@@ -69,16 +73,20 @@ fn devices_with_the_same_commands_show_the_same_frames() {
 #[test]
 fn starting_from_persistent_state_equals_a_restart() {
     for seed in 1..=40 {
-        let (mut device, mut dice) = (device(), Dice(seed));
+        let (mut device, mut dice) = (device(), TestRng(seed));
         for number in 0..40 {
             step(&mut device, &mut dice, number * 10);
         }
-        let mut again = started_with(device.stored());
+        let mut again = device_with_state(device.persistent_state());
         for device in [&mut device, &mut again] {
-            ask(device, "device.restart", json!({}), 1_000).expect("it starts again");
+            execute(device, "device.restart", json!({}), 1_000).expect("it starts again");
         }
-        assert_eq!(device.shown(at(2_345)).pixels, again.shown(at(2_345)).pixels, "seed {seed}");
-        assert_eq!(device.stored(), again.stored(), "seed {seed}");
+        assert_eq!(
+            device.displayed_frame(tick_at_millis(2_345)).pixels,
+            again.displayed_frame(tick_at_millis(2_345)).pixels,
+            "seed {seed}"
+        );
+        assert_eq!(device.persistent_state(), again.persistent_state(), "seed {seed}");
     }
 }
 
@@ -86,7 +94,7 @@ fn starting_from_persistent_state_equals_a_restart() {
 fn requesting_a_frame_twice_returns_the_same_frame() {
     let mut device = device();
     let mut frame = |millis| {
-        let data = ask(&mut device, "device.frame", json!({}), millis).expect("everybody may look");
+        let data = execute(&mut device, "device.frame", json!({}), millis).expect("everybody may look");
         (data["sequence"].as_u64().expect("a number"), data["rgb"].as_str().expect("a text").to_owned())
     };
     // 120 frames a second: one lasts 8.3 milliseconds.
@@ -125,9 +133,9 @@ const KNOWN: [(&str, u32); 17] = [
 
 fn number_of(effect: &str) -> u32 {
     let mut device = device();
-    tell(&mut device, "effects.setCurrent", json!({ "effectId": effect }), 0);
-    tell(&mut device, "parameters.set", json!({ "brightness": 255, "hue": 30, "saturation": 230 }), 0);
+    execute_ok(&mut device, "effects.setCurrent", json!({ "effectId": effect }), 0);
+    execute_ok(&mut device, "parameters.set", json!({ "brightness": 255, "hue": 30, "saturation": 230 }), 0);
     let moments = [0, 333, 1_000, 2_718, 31_415, 86_400_000];
-    let bytes = moments.into_iter().flat_map(|millis| device.shown(at(millis)).pixels);
+    let bytes = moments.into_iter().flat_map(|millis| device.displayed_frame(tick_at_millis(millis)).pixels);
     bytes.fold(0x811C_9DC5, |sum, byte| (sum ^ u32::from(byte)).wrapping_mul(0x0100_0193))
 }

@@ -1,24 +1,24 @@
 //! Images, checked while they come in.
 
 use proptest::prelude::*;
-use tenure_control::firmware::{Check, Flaw, Image, MOST_BYTES};
+use tenure_control::firmware::{FirmwareImage, ImageChecker, ImageError, MAX_IMAGE_BYTES};
 
-use crate::image::{Builder, description};
+use crate::image::{ImageBuilder, description};
 
-fn check(bytes: &[u8]) -> Result<Image, Flaw> {
+fn check(bytes: &[u8]) -> Result<FirmwareImage, ImageError> {
     in_pieces(bytes, bytes.len().max(1))
 }
 
-fn in_pieces(bytes: &[u8], length: usize) -> Result<Image, Flaw> {
-    let mut check = Check::new();
+fn in_pieces(bytes: &[u8], length: usize) -> Result<FirmwareImage, ImageError> {
+    let mut check = ImageChecker::new();
     for piece in bytes.chunks(length) {
         check.feed(piece)?;
     }
     check.finish()
 }
 
-fn good() -> Builder {
-    Builder::new("2.4.1", "k1-light")
+fn good() -> ImageBuilder {
+    ImageBuilder::new("2.4.1", "k1-light")
 }
 
 #[test]
@@ -34,38 +34,41 @@ fn image_metadata_is_read() {
 
 #[test]
 fn an_image_without_a_digest_is_accepted() {
-    let image = check(&Builder { digest_mark: 0, ..good() }.build()).expect("it is whole");
+    let image = check(&ImageBuilder { digest_mark: 0, ..good() }.build()).expect("it is whole");
     assert_eq!((image.has_digest, image.sha256.len()), (false, 64));
 }
 
 #[test]
 fn damaged_images_are_rejected_with_their_error() {
-    let segments = |lengths: &[usize]| lengths.iter().map(|&length| vec![7; length]).collect::<Vec<_>>();
+    let segments = |sizes: &[usize]| sizes.iter().map(|&length| vec![7; length]).collect::<Vec<_>>();
     let cases = [
-        (Builder { magic: 0xEA, ..good() }, Flaw::Magic),
-        (Builder { segment_count: Some(0), ..good() }, Flaw::SegmentCount),
-        (Builder { segment_count: Some(17), ..good() }, Flaw::SegmentCount),
-        (Builder { digest_mark: 2, ..good() }, Flaw::DigestMark),
-        (Builder { segments: segments(&[3, 8]), ..good() }, Flaw::SegmentLength),
-        (Builder { segments: segments(&[0, 8, 5]), ..good() }, Flaw::SegmentLength),
-        (Builder { description: vec![0; 256], ..good() }, Flaw::NotAnApplication),
-        (Builder { description: vec![0; 252], segments: segments(&[0]), ..good() }, Flaw::NotAnApplication),
-        (Builder { description: description("", "a"), ..good() }, Flaw::Description),
-        (Builder { description: description("1\n2", "a"), ..good() }, Flaw::Description),
-        (Builder { padding: 0xFF, ..good() }, Flaw::Padding),
-        (Builder { spoil_checksum: true, ..good() }, Flaw::Checksum),
+        (ImageBuilder { magic: 0xEA, ..good() }, ImageError::Magic),
+        (ImageBuilder { segment_count: Some(0), ..good() }, ImageError::SegmentCount),
+        (ImageBuilder { segment_count: Some(17), ..good() }, ImageError::SegmentCount),
+        (ImageBuilder { digest_mark: 2, ..good() }, ImageError::DigestFlag),
+        (ImageBuilder { segments: segments(&[3, 8]), ..good() }, ImageError::SegmentLength),
+        (ImageBuilder { segments: segments(&[0, 8, 5]), ..good() }, ImageError::SegmentLength),
+        (ImageBuilder { description: vec![0; 256], ..good() }, ImageError::NotAnApplication),
+        (
+            ImageBuilder { description: vec![0; 252], segments: segments(&[0]), ..good() },
+            ImageError::NotAnApplication,
+        ),
+        (ImageBuilder { description: description("", "a"), ..good() }, ImageError::Description),
+        (ImageBuilder { description: description("1\n2", "a"), ..good() }, ImageError::Description),
+        (ImageBuilder { padding: 0xFF, ..good() }, ImageError::Padding),
+        (ImageBuilder { spoil_checksum: true, ..good() }, ImageError::Checksum),
     ];
     for (builder, flaw) in cases {
         assert_eq!(check(&builder.build()), Err(flaw));
     }
     let mut not_text = good();
     not_text.description[20] = 0xFF;
-    assert_eq!(check(&not_text.build()), Err(Flaw::Description));
+    assert_eq!(check(&not_text.build()), Err(ImageError::Description));
 }
 
 #[test]
 fn an_image_with_sixteen_segments_is_accepted() {
-    let builder = Builder { segments: vec![vec![1; 4]; 16], ..good() };
+    let builder = ImageBuilder { segments: vec![vec![1; 4]; 16], ..good() };
     assert_eq!(check(&builder.build()).map(|image| image.segments), Ok(16));
 }
 
@@ -73,37 +76,38 @@ fn an_image_with_sixteen_segments_is_accepted() {
 fn truncated_images_and_trailing_bytes_are_rejected() {
     let mut bytes = good().build();
     for length in (0..bytes.len()).step_by(7).chain([bytes.len() - 33, bytes.len() - 32, bytes.len() - 1]) {
-        assert_eq!(check(&bytes[..length]), Err(Flaw::Truncated), "{length}");
+        assert_eq!(check(&bytes[..length]), Err(ImageError::Truncated), "{length}");
     }
     bytes.push(0);
-    assert_eq!(check(&bytes), Err(Flaw::Trailing));
+    assert_eq!(check(&bytes), Err(ImageError::Trailing));
 }
 
 #[test]
 fn images_larger_than_four_mebibytes_are_rejected() {
     // Everything but the data: header, three headers of segments, description, checksum and digest.
     let fixed = 24 + 3 * 8 + 256 + 32;
-    let fill = |length: usize| Builder { segments: vec![vec![1; 4], Vec::new(), vec![2; length]], ..good() };
-    let largest = MOST_BYTES as usize - fixed - 4 - 4;
+    let fill =
+        |length: usize| ImageBuilder { segments: vec![vec![1; 4], Vec::new(), vec![2; length]], ..good() };
+    let largest = MAX_IMAGE_BYTES as usize - fixed - 4 - 4;
     let bytes = fill(largest).build();
-    assert_eq!((bytes.len(), check(&bytes).is_ok()), (MOST_BYTES as usize, true));
-    assert_eq!(check(&fill(largest + 16).build()), Err(Flaw::TooLarge));
+    assert_eq!((bytes.len(), check(&bytes).is_ok()), (MAX_IMAGE_BYTES as usize, true));
+    assert_eq!(check(&fill(largest + 16).build()), Err(ImageError::TooLarge));
     let mut lies = good().build();
-    lies[28..32].copy_from_slice(&(MOST_BYTES - 4).to_le_bytes());
-    assert_eq!(check(&lies[..32]), Err(Flaw::SegmentTooLong), "nobody waits for what cannot be");
+    lies[28..32].copy_from_slice(&(MAX_IMAGE_BYTES - 4).to_le_bytes());
+    assert_eq!(check(&lies[..32]), Err(ImageError::SegmentTooLong), "nobody waits for what cannot be");
 }
 
 #[test]
 fn an_image_error_is_final() {
-    let mut check = Check::new();
-    assert_eq!(check.feed(&[0]), Err(Flaw::Magic));
-    assert_eq!(check.feed(&good().build()), Err(Flaw::Magic));
-    assert_eq!(check.finish(), Err(Flaw::Magic));
+    let mut check = ImageChecker::new();
+    assert_eq!(check.feed(&[0]), Err(ImageError::Magic));
+    assert_eq!(check.feed(&good().build()), Err(ImageError::Magic));
+    assert_eq!(check.finish(), Err(ImageError::Magic));
 }
 
 #[test]
 fn every_flipped_bit_is_detected() {
-    let bytes = Builder { segments: vec![vec![3; 8]], ..good() }.build();
+    let bytes = ImageBuilder { segments: vec![vec![3; 8]], ..good() }.build();
     for place in 0..bytes.len() {
         for bit in 0..8 {
             let mut flipped = bytes.clone();
@@ -118,7 +122,7 @@ fn image() -> impl Strategy<Value = Vec<u8>> {
     (segments, 0..3_u8, any::<u8>()).prop_map(|(segments, digest_mark, padding)| {
         // Mostly zero: what is behind the padding should be reached.
         let padding = if padding > 200 { padding } else { 0 };
-        Builder { segments, digest_mark, padding, ..good() }.build()
+        ImageBuilder { segments, digest_mark, padding, ..good() }.build()
     })
 }
 
@@ -145,7 +149,7 @@ proptest! {
         header in any::<bool>(),
     ) {
         let mut bytes = if header { good().build()[..32].to_vec() } else { Vec::new() };
-        let mut feeding = Check::new();
+        let mut feeding = ImageChecker::new();
         let _ = feeding.feed(&bytes);
         for piece in &pieces {
             let _ = feeding.feed(piece);

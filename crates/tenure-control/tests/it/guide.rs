@@ -1,11 +1,11 @@
 //! The guide says what is true: its examples are carried out, and its tables are compared with those of the program.
 
 use serde_json::{Map, Value};
-use tenure_control::light::parameters::Range;
+use tenure_control::light::parameters::ParameterRange;
 use tenure_control::light::{EFFECTS, PALETTES, PARAMETERS};
 use tenure_control::{COMMANDS, Problem};
 
-use crate::support::{at, device};
+use crate::support::{device, tick_at_millis};
 
 const GUIDE: &str = include_str!("../../../../docs/guides/device.md");
 
@@ -23,9 +23,9 @@ fn examples() -> Vec<(Map<String, Value>, Value)> {
 }
 
 /// Whether something is as the guide says, where `…` stands for what is left out.
-fn fits(said: &Value, is: &Value) -> bool {
-    match (said, is) {
-        (Value::String(left_out), _) if left_out == "…" => true,
+fn fits(expected: &Value, is: &Value) -> bool {
+    match (expected, is) {
+        (Value::String(omitted), _) if omitted == "…" => true,
         (Value::Object(said), Value::Object(is)) => {
             let known = said.iter().filter(|(name, _)| *name != "…");
             let all_fit = known.clone().all(|(name, said)| is.get(name).is_some_and(|is| fits(said, is)));
@@ -35,7 +35,7 @@ fn fits(said: &Value, is: &Value) -> bool {
             let is_cut = said.last().is_some_and(|last| last == "…");
             (is_cut || said.len() == is.len()) && said.iter().zip(is).all(|(said, is)| fits(said, is))
         }
-        _ => said == is,
+        _ => expected == is,
     }
 }
 
@@ -57,7 +57,7 @@ fn guide_examples_match_the_device() {
         // Each example a tenth of a second after the one before.
         let number = id.as_str().and_then(|id| id.parse::<u64>().ok()).expect("a number");
         assert_eq!(answer["requestId"], id);
-        match device.carry_out(command, request, at(number * 100)) {
+        match device.execute(command, request, tick_at_millis(number * 100)) {
             Ok(done) => {
                 assert_eq!(answer["type"], command);
                 assert!(fits(&answer["data"], &done.data), "{command}: {}", done.data);
@@ -101,9 +101,9 @@ fn guide_tables_match_effects_and_parameters() {
     let palettes = PALETTES.iter().map(|row| format!("`{}`", row.name)).collect::<Vec<_>>().join(", ");
     for row in PARAMETERS {
         let range = match row.range {
-            Range::Number(least, most) => format!("{least} to {most}"),
-            Range::Palette => palettes.clone(),
-            Range::Flag => "`true`, `false`".to_owned(),
+            ParameterRange::Number(min, max) => format!("{min} to {max}"),
+            ParameterRange::Palette => palettes.clone(),
+            ParameterRange::Flag => "`true`, `false`".to_owned(),
         };
         assert!(has_row(&[&format!("`{}`", row.name), &range]), "{}", row.name);
     }

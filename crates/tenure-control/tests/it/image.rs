@@ -4,7 +4,7 @@ use sha2::{Digest as _, Sha256};
 
 /// What an image is made of.
 #[derive(Debug, Clone)]
-pub struct Builder {
+pub struct ImageBuilder {
     pub magic: u8,
     pub segment_count: Option<u8>,
     pub digest_mark: u8,
@@ -16,7 +16,7 @@ pub struct Builder {
     pub spoil_checksum: bool,
 }
 
-impl Builder {
+impl ImageBuilder {
     pub fn new(version: &str, project: &str) -> Self {
         Self {
             magic: 0xE9,

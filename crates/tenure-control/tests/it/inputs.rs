@@ -5,7 +5,7 @@ use serde_json::{Map, Value, json};
 use tenure_control::COMMANDS;
 use tenure_core::kernel::Tick;
 
-use crate::support::{at, device};
+use crate::support::{device, tick_at_millis};
 
 /// Every field that some command knows.
 const NAMES: &[&str] = &[
@@ -71,10 +71,10 @@ proptest! {
         for (number, fields, passed) in commands {
             millis += passed;
             // The end of a stream is time's doing, not the command's.
-            device.pass_time(at(millis));
-            let before = (device.stored(), device.shown(at(millis)).pixels);
-            let answer = device.carry_out(COMMANDS[number].name, fields, at(millis));
-            let after = (device.stored(), device.shown(at(millis)).pixels);
+            device.poll_stream_expiry(tick_at_millis(millis));
+            let before = (device.persistent_state(), device.displayed_frame(tick_at_millis(millis)).pixels);
+            let answer = device.execute(COMMANDS[number].name, fields, tick_at_millis(millis));
+            let after = (device.persistent_state(), device.displayed_frame(tick_at_millis(millis)).pixels);
             match answer {
                 Ok(done) => prop_assert!(done.must_store || after.0 == before.0),
                 Err(problem) => {
@@ -82,7 +82,7 @@ proptest! {
                     prop_assert!(!problem.message.is_empty() && problem.message.len() < 400);
                 }
             }
-            prop_assert_eq!(tenure_control::Stored::from_json(&device.stored().to_json()), Ok(device.stored()));
+            prop_assert_eq!(tenure_control::PersistentState::from_json(&device.persistent_state().to_json()), Ok(device.persistent_state()));
         }
     }
 
@@ -94,9 +94,9 @@ proptest! {
         let mut device = device();
         for (number, fields, tick, shift) in commands {
             let now = Tick(tick >> shift);
-            let _ = device.carry_out(COMMANDS[number].name, fields, now);
-            let _ = device.frame(&[0; 976], now);
-            let _ = (device.next_deadline(), device.pass_time(now), device.shown(now));
+            let _ = device.execute(COMMANDS[number].name, fields, now);
+            let _ = device.accept_frame(&[0; 976], now);
+            let _ = (device.next_deadline(), device.poll_stream_expiry(now), device.displayed_frame(now));
         }
     }
 
@@ -105,7 +105,7 @@ proptest! {
         let mut device = device();
         let name = NAMES[name];
         let ask = |device: &mut tenure_control::VirtualDevice, command: &str, fields: Value| {
-            device.carry_out(command, fields.as_object().expect("an object").clone(), at(0)).map(|done| done.data)
+            device.execute(command, fields.as_object().expect("an object").clone(), tick_at_millis(0)).map(|done| done.data)
         };
         let before = ask(&mut device, "parameters.get", json!({})).expect("everybody may look");
         let answer = ask(&mut device, "parameters.set", json!({ name: value.clone() }));

@@ -3,18 +3,18 @@
 //!
 //! `cargo bench -p tenure-core --bench core -- [--quick] [--json] [--check] [--write]`
 
-mod clock;
-mod measure;
+mod baseline;
+mod cpu_time;
+mod measurements;
 mod memory;
-mod peer;
 mod report;
-mod world;
+mod workload;
 
 use std::process::ExitCode;
 
-use measure::{SIZES, measure};
-use memory::Memory;
-use report::Report;
+use measurements::{SIZES, measure};
+use memory::MemoryUse;
+use report::BenchmarkReport;
 
 /// What was asked for.
 #[derive(Debug, Default)]
@@ -44,11 +44,11 @@ fn main() -> ExitCode {
 fn run() -> Result<ExitCode, String> {
     let options = Options::parse(std::env::args().skip(1))?;
     if let Some(leases) = options.memory_of {
-        return Memory::print(leases).map(|()| ExitCode::SUCCESS);
+        return MemoryUse::measure_and_print(leases).map(|()| ExitCode::SUCCESS);
     }
-    let memory = Memory::of(SIZES[SIZES.len() - 1])?;
+    let memory = MemoryUse::measure(SIZES[SIZES.len() - 1])?;
     let repetitions = if options.quick { 7 } else { 41 };
-    let report = Report { figures: measure(repetitions), memory, repetitions };
+    let report = BenchmarkReport { figures: measure(repetitions), memory, repetitions };
     if options.json {
         println!("{}", report.json());
     } else {
@@ -57,7 +57,7 @@ fn run() -> Result<ExitCode, String> {
     if options.write {
         report.write()?;
     }
-    let missed = report.missed();
+    let missed = report.failed_checks();
     missed.iter().for_each(|line| eprintln!("MISSED: {line}"));
     Ok(if options.check && !missed.is_empty() { ExitCode::FAILURE } else { ExitCode::SUCCESS })
 }
@@ -71,7 +71,7 @@ impl Options {
                 "--json" => options.json = true,
                 "--check" => options.check = true,
                 "--write" => options.write = true,
-                memory::ALONE => {
+                memory::MEMORY_OF_FLAG => {
                     let leases = arguments.next().and_then(|leases| leases.parse().ok());
                     options.memory_of = Some(leases.ok_or("how many leases?")?);
                 }

@@ -5,38 +5,40 @@ use std::process::Command;
 
 use tenure_core::kernel::Decision;
 
-use crate::world::{BATCH, World, perform};
+use crate::workload::{BATCH, Workload, perform};
 
 /// The argument with which this program measures memory and nothing else.
-pub const ALONE: &str = "--memory-of";
+pub const MEMORY_OF_FLAG: &str = "--memory-of";
 
 /// Bytes per live lease: names, indexes and what the allocator adds included.
 #[derive(Debug, Clone, Copy)]
-pub struct Memory {
+pub struct MemoryUse {
     /// After as many grants.
-    pub fresh: f64,
+    pub after_grants: f64,
     /// After each lease was, on the average, released and acquired again once. What is remembered of
     /// ended leases is included.
-    pub churned: f64,
+    pub after_churn: f64,
 }
 
-impl Memory {
+impl MemoryUse {
     /// Measures in a process of its own, so that nothing else is counted.
-    pub fn of(leases: usize) -> Result<Memory, String> {
+    pub fn measure(leases: usize) -> Result<MemoryUse, String> {
         let program = std::env::current_exe().map_err(|error| error.to_string())?;
-        let output = Command::new(program).args([ALONE, &leases.to_string()]).output();
+        let output = Command::new(program).args([MEMORY_OF_FLAG, &leases.to_string()]).output();
         let output = output.map_err(|error| error.to_string())?;
         let text = String::from_utf8_lossy(&output.stdout);
         let figures: Vec<f64> = text.split_whitespace().filter_map(|word| word.parse().ok()).collect();
         match figures[..] {
-            [fresh, churned] if output.status.success() => Ok(Memory { fresh, churned }),
+            [fresh, churned] if output.status.success() => {
+                Ok(MemoryUse { after_grants: fresh, after_churn: churned })
+            }
             _ => Err(format!("memory of {leases} leases: {}", String::from_utf8_lossy(&output.stderr))),
         }
     }
 
     /// What the process for [`Memory::of`] does.
-    pub fn print(leases: usize) -> Result<(), String> {
-        let mut world = World::empty(leases);
+    pub fn measure_and_print(leases: usize) -> Result<(), String> {
+        let mut world = Workload::empty(leases);
         let before = resident()?;
         let each = |now: u64| (now.saturating_sub(before)) as f64 / leases as f64;
         world.fill(leases);

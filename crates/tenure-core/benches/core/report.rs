@@ -6,36 +6,40 @@ use std::process::Command;
 
 use tenure_core::kernel;
 
-use crate::clock::Series;
-use crate::measure::{Figures, SIZES, What};
-use crate::memory::Memory;
+use crate::cpu_time::Series;
+use crate::measurements::{Measurements, Operation, SIZES};
+use crate::memory::MemoryUse;
 
-const MOST_NANOSECONDS: f64 = 3_000.0;
-const MOST_TIMES: f64 = 1.3;
-const MOST_BYTES: f64 = 400.0;
+const MAX_NANOSECONDS: f64 = 3_000.0;
+const MAX_GROWTH: f64 = 1.3;
+const MAX_BYTES_PER_LEASE: f64 = 400.0;
 
 const SMALL: usize = SIZES[0];
 const LARGE: usize = SIZES[SIZES.len() - 1];
 
 /// Everything that was measured.
-pub struct Report {
-    pub figures: Figures,
-    pub memory: Memory,
+pub struct BenchmarkReport {
+    pub figures: Measurements,
+    pub memory: MemoryUse,
     pub repetitions: usize,
 }
 
-impl Report {
+impl BenchmarkReport {
     /// The targets that were missed, one line each.
-    pub fn missed(&self) -> Vec<String> {
-        let (acquire, times) = (self.series(What::Acquire, LARGE).median(), self.growth(What::Acquire));
-        let bytes = self.memory.fresh.max(self.memory.churned);
+    pub fn failed_checks(&self) -> Vec<String> {
+        let (acquire, times) =
+            (self.series(Operation::Acquire, LARGE).median(), self.growth(Operation::Acquire));
+        let bytes = self.memory.after_grants.max(self.memory.after_churn);
         let checks = [
-            (acquire > MOST_NANOSECONDS, format!("acquire takes {acquire:.0} ns, not {MOST_NANOSECONDS}")),
+            (acquire > MAX_NANOSECONDS, format!("acquire takes {acquire:.0} ns, not {MAX_NANOSECONDS}")),
             (
-                times > MOST_TIMES,
-                format!("acquire at {LARGE} leases costs {times:.2} times, not {MOST_TIMES}"),
+                times > MAX_GROWTH,
+                format!("acquire at {LARGE} leases costs {times:.2} times, not {MAX_GROWTH}"),
             ),
-            (bytes > MOST_BYTES, format!("a live lease takes {bytes:.0} bytes, not {MOST_BYTES}")),
+            (
+                bytes > MAX_BYTES_PER_LEASE,
+                format!("a live lease takes {bytes:.0} bytes, not {MAX_BYTES_PER_LEASE}"),
+            ),
         ];
         checks.into_iter().filter(|(missed, _)| *missed).map(|(_, line)| line).collect()
     }
@@ -46,7 +50,7 @@ impl Report {
             "| CPU time per operation, ns | 1,000 leases | 100,000 | 1,000,000 | 1,000,000 by 1,000 |\n\
              |---|--:|--:|--:|--:|\n",
         );
-        for what in What::ALL {
+        for what in Operation::ALL {
             let cell = |size| {
                 let series = self.series(what, size);
                 let (low, high) = series.spread();
@@ -56,22 +60,22 @@ impl Report {
             let _ = writeln!(text, "| {} | {cells} | {:.2} |", what.title(), self.growth(what));
         }
         let by_peer = |size| {
-            let both = self.series(What::Acquire, size).by(self.series(What::Peer, size));
+            let both = self.series(Operation::Acquire, size).ratio_to(self.series(Operation::Peer, size));
             format!("{:.1}", both.median())
         };
         let _ =
             writeln!(text, "| acquire, times map and sorted set | {} | |", SIZES.map(by_peer).join(" | "));
-        let Memory { fresh, churned } = self.memory;
+        let MemoryUse { after_grants: fresh, after_churn: churned } = self.memory;
         let _ = writeln!(
             text,
             "\n| memory at 1,000,000 leases | bytes per lease |\n|---|--:|\n\
              | after 1,000,000 grants | {fresh:.0} |\n\
              | after another 1,000,000 releases and grants | {churned:.0} |\n\n\
              | size of a value | bytes |\n|---|--:|\n{}\n\
-             Targets: acquire within {MOST_NANOSECONDS} ns at 1,000,000 leases and at most {MOST_TIMES} times the \
-             cost at 1,000; at most {MOST_BYTES} bytes per lease. {}",
+             Targets: acquire within {MAX_NANOSECONDS} ns at 1,000,000 leases and at most {MAX_GROWTH} times the \
+             cost at 1,000; at most {MAX_BYTES_PER_LEASE} bytes per lease. {}",
             sizes().map(|(name, bytes)| format!("| {name} | {bytes} |\n")).join(""),
-            match self.missed()[..] {
+            match self.failed_checks()[..] {
                 [] => "All are met.".to_owned(),
                 ref missed => format!("Missed: {}.", missed.join("; ")),
             }
@@ -89,13 +93,13 @@ impl Report {
                 r#"{{"what":"{key}","leases":{size},"ns":{median:.1},"p10":{low:.1},"p90":{high:.1}}}"#
             ));
         }
-        let Memory { fresh, churned } = self.memory;
+        let MemoryUse { after_grants: fresh, after_churn: churned } = self.memory;
         format!(
             r#"{{"figures":[{}],"acquire_growth":{:.3},"bytes_per_lease":{fresh:.1},"bytes_per_lease_churned":{churned:.1},"repetitions":{},"missed":{}}}"#,
             fields.join(","),
-            self.growth(What::Acquire),
+            self.growth(Operation::Acquire),
             self.repetitions,
-            self.missed().len(),
+            self.failed_checks().len(),
         )
     }
 
@@ -118,13 +122,13 @@ impl Report {
         fs::write(path, page).map_err(|error| format!("docs/benchmarks.md: {error}"))
     }
 
-    fn series(&self, what: What, size: usize) -> &Series {
+    fn series(&self, what: Operation, size: usize) -> &Series {
         &self.figures[&(what, size)]
     }
 
     /// How many times the cost at a thousand leases it is at a million.
-    fn growth(&self, what: What) -> f64 {
-        self.series(what, LARGE).by(self.series(what, SMALL)).median()
+    fn growth(&self, what: Operation) -> f64 {
+        self.series(what, LARGE).ratio_to(self.series(what, SMALL)).median()
     }
 }
 

@@ -31,26 +31,26 @@ pub struct Budget {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 #[error(
     "only {} episodes, {} tool calls, {} tokens and {} ms are left",
-    left.episodes, left.tool_calls, left.tokens, left.duration_ms
+    remaining.episodes, remaining.tool_calls, remaining.tokens, remaining.duration_ms
 )]
 pub struct BudgetExceeded {
     /// What is left.
-    pub left: Budget,
+    pub remaining: Budget,
 }
 
 impl Budget {
     /// Nothing of anything.
-    pub const NOTHING: Budget = Budget { episodes: 0, tool_calls: 0, tokens: 0, duration_ms: 0 };
+    pub const ZERO: Budget = Budget { episodes: 0, tool_calls: 0, tokens: 0, duration_ms: 0 };
 
     /// The largest amount. Programs that keep numbers as doubles still tell any two apart.
-    pub const LARGEST: u64 = (1 << 53) - 1;
+    pub const MAX_AMOUNT: u64 = (1 << 53) - 1;
 
     /// As much of everything as there can be.
-    pub const MOST: Budget = Budget {
-        episodes: Self::LARGEST,
-        tool_calls: Self::LARGEST,
-        tokens: Self::LARGEST,
-        duration_ms: Self::LARGEST,
+    pub const MAX: Budget = Budget {
+        episodes: Self::MAX_AMOUNT,
+        tool_calls: Self::MAX_AMOUNT,
+        tokens: Self::MAX_AMOUNT,
+        duration_ms: Self::MAX_AMOUNT,
     };
 
     /// How many bytes [`Self::canonical_bytes`] has.
@@ -58,21 +58,21 @@ impl Budget {
 
     /// Sees that no amount is over [`Self::LARGEST`].
     pub fn check(self) -> Result<(), InvalidInput> {
-        if self.amounts().into_iter().all(|amount| amount <= Self::LARGEST) {
+        if self.amounts().into_iter().all(|amount| amount <= Self::MAX_AMOUNT) {
             return Ok(());
         }
-        let reason = format!("an amount is over {}, the largest that there is", Self::LARGEST);
+        let reason = format!("an amount is over {}, the largest that there is", Self::MAX_AMOUNT);
         Err(InvalidInput::new("budget", reason))
     }
 
     /// What is left after `amount`: of everything, or nothing is taken at all.
     pub fn minus(self, amount: Budget) -> Result<Budget, BudgetExceeded> {
-        self.with(amount, u64::checked_sub).ok_or(BudgetExceeded { left: self })
+        self.combine(amount, u64::checked_sub).ok_or(BudgetExceeded { remaining: self })
     }
 
     /// Both together; nothing where that is more than can be counted.
     pub fn plus(self, amount: Budget) -> Option<Budget> {
-        self.with(amount, u64::checked_add)
+        self.combine(amount, u64::checked_add)
     }
 
     /// Takes `amount` away: of everything, or nothing is taken at all.
@@ -117,7 +117,7 @@ impl Budget {
         Budget::from_amounts([amount(0), amount(1), amount(2), amount(3)])
     }
 
-    fn with(self, other: Budget, both: impl Fn(u64, u64) -> Option<u64>) -> Option<Budget> {
+    fn combine(self, other: Budget, both: impl Fn(u64, u64) -> Option<u64>) -> Option<Budget> {
         Some(Budget {
             episodes: both(self.episodes, other.episodes)?,
             tool_calls: both(self.tool_calls, other.tool_calls)?,
@@ -164,13 +164,13 @@ mod tests {
     // S2-108
     #[test]
     fn budget_is_exhausted_when_any_amount_is_zero() {
-        assert!(Budget::NOTHING.is_exhausted() && !Budget::MOST.is_exhausted());
+        assert!(Budget::ZERO.is_exhausted() && !Budget::MAX.is_exhausted());
         for index in 0..4 {
             let mut amounts = [5; 4];
             amounts[index] = 0;
             assert!(Budget::from_amounts(amounts).is_exhausted());
         }
-        assert!(Budget::MOST.check().is_ok());
-        assert!(Budget { tokens: Budget::LARGEST + 1, ..Budget::MOST }.check().is_err());
+        assert!(Budget::MAX.check().is_ok());
+        assert!(Budget { tokens: Budget::MAX_AMOUNT + 1, ..Budget::MAX }.check().is_err());
     }
 }

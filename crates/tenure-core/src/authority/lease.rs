@@ -5,7 +5,7 @@ use std::sync::Arc;
 use thiserror::Error;
 
 use super::budget::{Budget, BudgetExceeded};
-use super::scope::{LeaseScope, Purpose, leads_up};
+use super::scope::{LeaseScope, Purpose, has_parent_component};
 use crate::kernel::{Fence, Resource, Tick};
 use crate::rules::names::InvalidInput;
 
@@ -41,7 +41,7 @@ pub struct AuthorityLease {
     work_id: Arc<str>,
     scope: LeaseScope,
     initial: Budget,
-    left: Budget,
+    remaining: Budget,
     expires_at: Tick,
     signature: Option<Arc<[u8]>>,
 }
@@ -82,7 +82,14 @@ pub enum SpendError {
 impl AuthorityLease {
     /// A lease that nobody has signed yet.
     pub fn new(work_id: &str, scope: LeaseScope, budget: Budget, expires_at: Tick) -> Self {
-        Self { work_id: work_id.into(), scope, initial: budget, left: budget, expires_at, signature: None }
+        Self {
+            work_id: work_id.into(),
+            scope,
+            initial: budget,
+            remaining: budget,
+            expires_at,
+            signature: None,
+        }
     }
 
     /// A part of this lease for somebody else, and less left here: all of that, or nothing. Nobody has signed it.
@@ -93,9 +100,12 @@ impl AuthorityLease {
         budget: Budget,
         expires_at: Tick,
     ) -> Result<AuthorityLease, DeriveError> {
-        let left =
-            check_derived((&self.scope, self.left, self.expires_at), work_id, (&scope, budget, expires_at))?;
-        self.left = left;
+        let left = check_derived(
+            (&self.scope, self.remaining, self.expires_at),
+            work_id,
+            (&scope, budget, expires_at),
+        )?;
+        self.remaining = left;
         Ok(AuthorityLease::new(work_id, scope, budget, expires_at))
     }
 
@@ -104,7 +114,7 @@ impl AuthorityLease {
         if !self.scope.contains(purpose) {
             return Err(SpendError::OutOfScope);
         }
-        Ok(self.left.deduct(amount)?)
+        Ok(self.remaining.deduct(amount)?)
     }
 
     /// On what it is.
@@ -123,8 +133,8 @@ impl AuthorityLease {
     }
 
     /// How much is left.
-    pub fn left(&self) -> Budget {
-        self.left
+    pub fn remaining(&self) -> Budget {
+        self.remaining
     }
 
     /// When it is over.
@@ -138,7 +148,7 @@ impl AuthorityLease {
     }
 
     /// The same with what the registrar answered as its signature. Whether it is one is for who knows its keys.
-    pub fn signed(self, signature: &[u8]) -> AuthorityLease {
+    pub fn with_signature(self, signature: &[u8]) -> AuthorityLease {
         AuthorityLease { signature: Some(signature.into()), ..self }
     }
 
@@ -172,11 +182,11 @@ pub fn check_derived(
 
 /// The resource that a lease on this work is on.
 pub fn work_resource(work_id: &str) -> Result<Resource, InvalidInput> {
-    if leads_up(work_id) {
+    if has_parent_component(work_id) {
         return Err(InvalidInput::new("work_id", "has a part that is `..`, which is never allowed"));
     }
-    if work_id.is_empty() || work_id.len() > LeaseScope::MOST_NAME_BYTES {
-        let reason = format!("has to have from 1 to {} bytes", LeaseScope::MOST_NAME_BYTES);
+    if work_id.is_empty() || work_id.len() > LeaseScope::MAX_NAME_BYTES {
+        let reason = format!("has to have from 1 to {} bytes", LeaseScope::MAX_NAME_BYTES);
         return Err(InvalidInput::new("work_id", reason));
     }
     Resource::parse(&format!("{DOMAIN}{work_id}"))
@@ -193,14 +203,15 @@ mod tests {
     use super::*;
 
     fn tokens(tokens: u64) -> Budget {
-        Budget { tokens, ..Budget::NOTHING }
+        Budget { tokens, ..Budget::ZERO }
     }
 
     // S2-109, O-16
     #[test]
     fn derive_beyond_the_parent_fails_and_takes_nothing() {
         let scope = LeaseScope::limited(["a", "b"], ["t"], ["n"]).unwrap();
-        let mut lease = AuthorityLease::new("a", scope.clone(), tokens(10), Tick(100)).signed(b"signature");
+        let mut lease =
+            AuthorityLease::new("a", scope.clone(), tokens(10), Tick(100)).with_signature(b"signature");
         let before = lease.clone();
         let refused = |lease: &mut AuthorityLease, work, scope, budget, at| {
             let error = lease.derive(work, scope, budget, Tick(at)).unwrap_err();
@@ -214,11 +225,11 @@ mod tests {
         assert_eq!(refused(&mut lease, "b", wide, tokens(1), 1), DeriveError::ScopeTooWide);
         let outlives = DeriveError::OutlivesParent { parent_expires_at: Tick(100) };
         assert_eq!(refused(&mut lease, "b", part(), tokens(1), 101), outlives);
-        let exceeded = DeriveError::Budget(BudgetExceeded { left: tokens(10) });
+        let exceeded = DeriveError::Budget(BudgetExceeded { remaining: tokens(10) });
         assert_eq!(refused(&mut lease, "b", part(), tokens(11), 100), exceeded);
 
         let child = lease.derive("b", part(), tokens(4), Tick(100)).unwrap();
-        assert_eq!((lease.left(), child.left(), child.work_id()), (tokens(6), tokens(4), "b"));
+        assert_eq!((lease.remaining(), child.remaining(), child.work_id()), (tokens(6), tokens(4), "b"));
         assert!(lease.is_signed() && !child.is_signed());
     }
 
@@ -232,6 +243,6 @@ mod tests {
         lease.spend(tokens(9), &Purpose::default()).unwrap();
         assert_eq!(lease.spend(tokens(2), &elsewhere), Err(SpendError::OutOfScope));
         assert!(lease.spend(tokens(2), &Purpose::default()).is_err());
-        assert_eq!((lease.left(), lease.canonical_bytes()), (tokens(1), signed));
+        assert_eq!((lease.remaining(), lease.canonical_bytes()), (tokens(1), signed));
     }
 }

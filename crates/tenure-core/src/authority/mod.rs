@@ -18,4 +18,4 @@ pub use budget::{Budget, BudgetExceeded};
 pub use lease::{
     Authority, AuthorityLease, DeriveError, SpendError, check_derived, work_id_of, work_resource,
 };
-pub use scope::{LeaseScope, Named, Purpose};
+pub use scope::{LeaseScope, Purpose, ScopeNames};

@@ -24,12 +24,12 @@ pub enum LeaseScope {
     /// Everything.
     Unlimited,
     /// What is named. Shared, because a lease, its events and its children may all name the same.
-    Limited(Arc<Named>),
+    Limited(Arc<ScopeNames>),
 }
 
 /// What a limited scope names.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
-pub struct Named {
+pub struct ScopeNames {
     work_ids: BTreeSet<Box<str>>,
     tools: BTreeSet<Box<str>>,
     namespaces: BTreeSet<Box<str>>,
@@ -64,11 +64,11 @@ impl Purpose {
 
 impl LeaseScope {
     /// The most names of one kind.
-    pub const MOST_NAMES: usize = 64;
+    pub const MAX_NAMES: usize = 64;
     /// The longest name, in bytes.
-    pub const MOST_NAME_BYTES: usize = 256;
+    pub const MAX_NAME_BYTES: usize = 256;
     /// The most bytes of all names together.
-    pub const MOST_BYTES: usize = 8 << 10;
+    pub const MAX_BYTES: usize = 8 << 10;
 
     /// What is named, and nothing else. A name that stands twice stands once.
     pub fn limited<'a>(
@@ -76,10 +76,10 @@ impl LeaseScope {
         tools: impl IntoIterator<Item = &'a str>,
         namespaces: impl IntoIterator<Item = &'a str>,
     ) -> Result<LeaseScope, InvalidInput> {
-        let named = Named {
-            work_ids: set("scope.workIds", work_ids)?,
-            tools: set("scope.tools", tools)?,
-            namespaces: set("scope.namespaces", namespaces)?,
+        let named = ScopeNames {
+            work_ids: parse_names("scope.workIds", work_ids)?,
+            tools: parse_names("scope.tools", tools)?,
+            namespaces: parse_names("scope.namespaces", namespaces)?,
         };
         for name in &named.namespaces {
             // The first part of an absolute one is empty.
@@ -89,8 +89,8 @@ impl LeaseScope {
             }
         }
         let bytes: usize = named.sets().into_iter().flatten().map(|name| name.len()).sum();
-        if bytes > Self::MOST_BYTES {
-            let reason = format!("its names have {bytes} bytes; at most {} are allowed", Self::MOST_BYTES);
+        if bytes > Self::MAX_BYTES {
+            let reason = format!("its names have {bytes} bytes; at most {} are allowed", Self::MAX_BYTES);
             return Err(InvalidInput::new("scope", reason));
         }
         Ok(LeaseScope::Limited(Arc::new(named)))
@@ -98,22 +98,23 @@ impl LeaseScope {
 
     /// Whether work on this may be done.
     pub fn allows_work(&self, work_id: &str) -> bool {
-        !leads_up(work_id) && self.named().is_none_or(|named| named.work_ids.contains(work_id))
+        !has_parent_component(work_id)
+            && self.limited_names().is_none_or(|named| named.work_ids.contains(work_id))
     }
 
     /// Whether this tool may be used.
     pub fn allows_tool(&self, tool: &str) -> bool {
-        !leads_up(tool) && self.named().is_none_or(|named| named.tools.contains(tool))
+        !has_parent_component(tool) && self.limited_names().is_none_or(|named| named.tools.contains(tool))
     }
 
     /// Whether something may be done in this namespace.
     pub fn allows_namespace(&self, namespace: &str) -> bool {
-        let above = |named: &Named| {
+        let above = |named: &ScopeNames| {
             let itself = std::iter::once(namespace);
             let slashes = namespace.match_indices('/').map(|(at, _)| &namespace[..at]);
             itself.chain(slashes).any(|above| named.namespaces.contains(above))
         };
-        !leads_up(namespace) && self.named().is_none_or(above)
+        !has_parent_component(namespace) && self.limited_names().is_none_or(above)
     }
 
     /// Whether everything that it is for is allowed.
@@ -138,19 +139,20 @@ impl LeaseScope {
 
     /// What it names: work ids, tools and namespaces, each sorted. Nothing where everything is allowed.
     pub fn names(&self) -> Option<[Vec<&str>; 3]> {
-        let named = self.named()?;
+        let named = self.limited_names()?;
         Some(named.sets().map(|set| set.iter().map(AsRef::as_ref).collect()))
     }
 
     /// About how many bytes it takes.
-    pub fn bytes(&self) -> usize {
-        self.named().map_or(0, |named| named.sets().into_iter().flatten().map(|name| name.len() + 4).sum())
+    pub fn byte_size(&self) -> usize {
+        self.limited_names()
+            .map_or(0, |named| named.sets().into_iter().flatten().map(|name| name.len() + 4).sum())
     }
 
     /// The bytes that are signed: 0 for everything; else 1, and for work ids, tools and namespaces how many there are, in 4
     /// bytes, and each with its length before it, in 4 bytes. They are sorted, so that one scope has one form.
     pub fn canonical_bytes(&self) -> Vec<u8> {
-        let Some(named) = self.named() else { return vec![0] };
+        let Some(named) = self.limited_names() else { return vec![0] };
         let mut bytes = vec![1];
         let number = |bytes: &mut Vec<u8>, count: usize| {
             let count = u32::try_from(count).expect("a scope is small");
@@ -196,7 +198,7 @@ impl LeaseScope {
         if scope.canonical_bytes() == bytes { Ok(scope) } else { Err(wrong()) }
     }
 
-    fn named(&self) -> Option<&Named> {
+    fn limited_names(&self) -> Option<&ScopeNames> {
         match self {
             LeaseScope::Unlimited => None,
             LeaseScope::Limited(named) => Some(named),
@@ -204,39 +206,39 @@ impl LeaseScope {
     }
 }
 
-impl Named {
+impl ScopeNames {
     fn sets(&self) -> [&BTreeSet<Box<str>>; 3] {
         [&self.work_ids, &self.tools, &self.namespaces]
     }
 }
 
 /// Whether a part of a name is `..`.
-pub(crate) fn leads_up(name: &str) -> bool {
+pub(crate) fn has_parent_component(name: &str) -> bool {
     name.split('/').any(|part| part == "..")
 }
 
 fn check_entry(field: &'static str, name: &str) -> Result<(), InvalidInput> {
     check_name(field, name)?;
-    if name.len() > LeaseScope::MOST_NAME_BYTES {
-        let reason = format!("a name has over {} bytes", LeaseScope::MOST_NAME_BYTES);
+    if name.len() > LeaseScope::MAX_NAME_BYTES {
+        let reason = format!("a name has over {} bytes", LeaseScope::MAX_NAME_BYTES);
         return Err(InvalidInput::new(field, reason));
     }
     Ok(())
 }
 
-fn set<'a>(
+fn parse_names<'a>(
     field: &'static str,
     names: impl IntoIterator<Item = &'a str>,
 ) -> Result<BTreeSet<Box<str>>, InvalidInput> {
     let mut set = BTreeSet::new();
     for name in names {
         check_entry(field, name)?;
-        if leads_up(name) {
+        if has_parent_component(name) {
             return Err(InvalidInput::new(field, "has a part that is `..`, which is never allowed"));
         }
         set.insert(name.into());
-        if set.len() > LeaseScope::MOST_NAMES {
-            let reason = format!("has over {} names", LeaseScope::MOST_NAMES);
+        if set.len() > LeaseScope::MAX_NAMES {
+            let reason = format!("has over {} names", LeaseScope::MAX_NAMES);
             return Err(InvalidInput::new(field, reason));
         }
     }

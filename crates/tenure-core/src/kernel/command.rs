@@ -3,13 +3,13 @@
 use std::sync::Arc;
 
 use super::agent::AgentCommand;
-use super::event::{Cause, WaitEnd};
+use super::event::{RevocationCause, WaitEnd};
 use super::file::FileCommand;
 use super::intent::IntentCommand;
-use super::mode::Mode;
+use super::lease_request::LeaseRequest;
+use super::mode::LeaseMode;
 use super::name::{Holder, Principal};
-use super::value::{Fence, Nonce, RequestKey, Span, Ticket};
-use super::want::Want;
+use super::value::{Fence, IdempotencyKey, Nonce, TickDuration, Ticket};
 use super::work::WorkCommand;
 use crate::lease::ReleaseReason;
 
@@ -20,20 +20,20 @@ pub enum Command {
     /// Move the end of a lease to `ttl` from now. It is never moved forward in time.
     Renew {
         lease: Fence,
-        claim: Claim,
+        credential: LeaseCredential,
         /// Another length from now on; `None` keeps the lease's own.
-        ttl: Option<Span>,
+        ttl: Option<TickDuration>,
     },
     Release {
         lease: Fence,
-        claim: Claim,
+        claim: LeaseCredential,
         /// For the record; it changes nothing.
         reason: ReleaseReason,
     },
     /// Hand a lease to another holder, without a moment in which it is free.
     Transfer {
         lease: Fence,
-        claim: Claim,
+        claim: LeaseCredential,
         to: Holder,
         principal: Principal,
         nonce: Nonce,
@@ -44,7 +44,7 @@ pub enum Command {
     Downgrade(ChangeMode),
     Revoke {
         lease: Fence,
-        cause: Cause,
+        cause: RevocationCause,
         by: Principal,
         /// For people.
         detail: Arc<str>,
@@ -63,9 +63,9 @@ pub enum Command {
         end: WaitEnd,
     },
     /// Let in who waits and could be let in: for when nothing could be granted for a while.
-    Serve {
+    ServeWaiters {
         /// The most waiters to let in at once, so that no batch grows without bound.
-        most: usize,
+        max_waiters: usize,
     },
     Agent(Box<AgentCommand>),
     File(Box<FileCommand>),
@@ -74,7 +74,7 @@ pub enum Command {
     /// Announce what is over. Nothing depends on when this comes: what is over is free without it.
     Expire {
         /// The most leases and waits to announce at once, so that no batch grows without bound.
-        most: usize,
+        max_ended: usize,
     },
 }
 
@@ -83,30 +83,30 @@ pub struct Acquire {
     pub principal: Principal,
     pub holder: Holder,
     /// What is wanted: all of it or nothing, each on a resource of its own.
-    pub wants: Vec<Want>,
-    pub contention: Contention,
+    pub requests: Vec<LeaseRequest>,
+    pub contention_policy: ContentionPolicy,
     /// So that a repeated request finds its first answer.
-    pub key: Option<RequestKey>,
+    pub key: Option<IdempotencyKey>,
 }
 
 /// What the caller's face does about contention; see [`super::policy`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Contention {
+pub enum ContentionPolicy {
     /// Refuse at once. The caller's own lease is in its way like anybody else's: a name is no proof, only
     /// the token is.
-    Refuse,
+    Deny,
     /// Refuse at once, but renew what this holder already has in the same mode, and count it as granted.
     /// For faces that know who speaks.
     RefreshOwn,
     /// First come, first served, for at most this long.
     Queue {
         /// No grant once this is over.
-        patience: Span,
+        wait_timeout: TickDuration,
     },
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Claim {
+pub enum LeaseCredential {
     /// The token of this very lease was presented and checked.
     Token,
     /// The face vouches that this holder, of this principal, speaks.
@@ -117,18 +117,20 @@ pub enum Claim {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ChangeMode {
     pub lease: Fence,
-    pub claim: Claim,
-    pub mode: Mode,
+    pub credential: LeaseCredential,
+    pub mode: LeaseMode,
     pub nonce: Nonce,
 }
 
 impl Acquire {
     /// How many bytes its names and labels have.
-    pub(crate) fn bytes(&self) -> usize {
-        let labels =
-            |want: &Want| want.labels.iter().map(|(name, value)| name.len() + value.len()).sum::<usize>();
-        let names = |want: &Want| want.resources().map(|resource| resource.as_str().len()).sum::<usize>();
-        let wants = self.wants.iter().map(|want| names(want) + labels(want));
+    pub(crate) fn byte_size(&self) -> usize {
+        let labels = |want: &LeaseRequest| {
+            want.labels.iter().map(|(name, value)| name.len() + value.len()).sum::<usize>()
+        };
+        let names =
+            |want: &LeaseRequest| want.resources().map(|resource| resource.as_str().len()).sum::<usize>();
+        let wants = self.requests.iter().map(|want| names(want) + labels(want));
         self.holder.as_str().len() + self.principal.as_str().len() + wants.sum::<usize>()
     }
 }

@@ -18,77 +18,78 @@
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-use super::assign::assign;
-use super::draft::{Draft, Place};
-use super::file::FileTicket;
-use super::mode::Mode;
+use super::decision_builder::{DecisionBuilder, QueuePosition};
+use super::file::RetryTicket;
+use super::lease_request::{LeaseRequest, assign_resource_numbers};
+use super::matching::find_matching;
+use super::mode::LeaseMode;
 use super::name::{Holder, Resource};
-use super::state::{LeaseEntry, Slot, Waiting};
+use super::state::{LeaseEntry, QueueEntry, Slot};
 use super::value::Ticket;
-use super::want::{Want, number_resources};
-use crate::rules::overlap::{has_parts, overlap};
+use crate::rules::overlap::{is_hierarchical, overlaps};
 
-impl Draft<'_> {
+impl DecisionBuilder<'_> {
     /// The circle that `holder` would close by waiting for `wants` behind everybody else: each one waits for
     /// the next, and the last for the first.
-    pub(crate) fn circle(&self, holder: &Holder, wants: &[Want]) -> Option<Vec<Holder>> {
+    pub(crate) fn find_cycle(&self, holder: &Holder, wants: &[LeaseRequest]) -> Option<Vec<Holder>> {
         // Nobody waits for somebody who holds nothing and waits for nothing.
-        let own = self.state.find_holder(holder).filter(|own| !self.state.rests(*own))?;
-        Graph { draft: self, asking: Some((own, wants)), handed: None }.circle_of(own)
+        let own = self.state.find_holder(holder).filter(|own| !self.state.is_idle(*own))?;
+        WaitForGraph { builder: self, candidate: Some((own, wants)), transferred: None }
+            .shortest_cycle_through(own)
     }
 
     /// The circle that would come of `to` getting `lease`, which somebody else no longer has.
-    pub(crate) fn circle_by_handing(&self, lease: &LeaseEntry, to: &Holder) -> Option<Vec<Holder>> {
+    pub(crate) fn find_cycle_after_transfer(&self, lease: &LeaseEntry, to: &Holder) -> Option<Vec<Holder>> {
         let to = self.state.find_holder(to)?;
         let handed = Some((self.state.resource_name(lease.resource), lease.terms.mode, to));
-        Graph { draft: self, asking: None, handed }.circle_of(to)
+        WaitForGraph { builder: self, candidate: None, transferred: handed }.shortest_cycle_through(to)
     }
 }
 
 /// Who waits for whom, if something were so that is not yet.
-struct Graph<'d, 'a> {
-    draft: &'d Draft<'a>,
+struct WaitForGraph<'d, 'a> {
+    builder: &'d DecisionBuilder<'a>,
     /// Somebody also waits for these, behind everybody else.
-    asking: Option<(Slot, &'d [Want])>,
+    candidate: Option<(Slot, &'d [LeaseRequest])>,
     /// A lease: on what, how, and whose.
-    handed: Option<(&'d Resource, Mode, Slot)>,
+    transferred: Option<(&'d Resource, LeaseMode, Slot)>,
 }
 
 /// Holders of whom none gets on, and what they wait for.
-struct Stuck {
+struct Deadlock {
     holders: BTreeSet<Slot>,
     tickets: BTreeSet<Ticket>,
 }
 
-impl<'d> Graph<'d, '_> {
+impl<'d> WaitForGraph<'d, '_> {
     /// The shortest circle through `start` of those who never get on, if it is one of them.
-    fn circle_of(&self, start: Slot) -> Option<Vec<Holder>> {
+    fn shortest_cycle_through(&self, start: Slot) -> Option<Vec<Holder>> {
         let (circle, reached) = self.search(start, None);
         let circle = circle?;
         let has_choice = |holder: &Slot| {
-            self.waits_of(*holder).any(|(wants, _)| wants.iter().any(|want| !want.others.is_empty()))
+            self.requests_of(*holder).any(|(wants, _)| wants.iter().any(|want| !want.alternatives.is_empty()))
         };
         // Where nobody has a choice, whoever is in a circle is stuck in it.
         let circle = if reached.iter().any(has_choice) {
-            let stuck = self.stuck_among(reached);
+            let stuck = self.deadlocked_among(reached);
             self.search(start, Some(&stuck)).0?
         } else {
             circle
         };
-        Some(circle.into_iter().map(|slot| self.draft.state.holder_name(slot).clone()).collect())
+        Some(circle.into_iter().map(|slot| self.builder.state.holder_name(slot).clone()).collect())
     }
 
     /// Follows who waits for whom from `start`, and only among `within` and their hopeless waits if that is given. The
     /// shortest way back, and everybody who was met, `start` too.
-    fn search(&self, start: Slot, within: Option<&Stuck>) -> (Option<Vec<Slot>>, BTreeSet<Slot>) {
+    fn search(&self, start: Slot, within: Option<&Deadlock>) -> (Option<Vec<Slot>>, BTreeSet<Slot>) {
         let mut came_from: BTreeMap<Slot, Slot> = BTreeMap::new();
         let mut circle = None;
         let mut next = VecDeque::from([start]);
-        let mut known = Known::default();
+        let mut known = VisitedQueues::default();
         while let Some(slot) = next.pop_front() {
             let waited_for = match within {
-                None => self.newly_waited_for_by(slot, start, &mut known),
-                Some(stuck) => self.waited_for_within(slot, stuck),
+                None => self.new_blockers_of(slot, start, &mut known),
+                Some(stuck) => self.blockers_within(slot, stuck),
             };
             if slot != start && circle.is_none() && waited_for.contains(&start) {
                 let back = std::iter::successors(Some(slot), |slot| came_from.get(slot).copied());
@@ -107,18 +108,18 @@ impl<'d> Graph<'d, '_> {
     }
 
     /// Those who never get on. `holders` are all that any of them waits for.
-    fn stuck_among(&self, holders: BTreeSet<Slot>) -> Stuck {
-        let tickets = |holder: Slot| self.waits_of(holder).filter_map(|(_, place)| place.before);
+    fn deadlocked_among(&self, holders: BTreeSet<Slot>) -> Deadlock {
+        let tickets = |holder: Slot| self.requests_of(holder).filter_map(|(_, place)| place.before);
         // Who came first is asked first: those behind it know about it then, and few rounds are needed.
         let mut rest: Vec<Slot> = holders.iter().copied().collect();
-        let mut stuck = Stuck { tickets: rest.iter().copied().flat_map(tickets).collect(), holders };
+        let mut stuck = Deadlock { tickets: rest.iter().copied().flat_map(tickets).collect(), holders };
         rest.sort_unstable_by_key(|holder| {
-            self.waits_of(*holder).filter_map(|(_, place)| place.before).min()
+            self.requests_of(*holder).filter_map(|(_, place)| place.before).min()
         });
         loop {
             let before = rest.len();
             rest.retain(|holder| {
-                let mut waits = self.waits_of(*holder);
+                let mut waits = self.requests_of(*holder);
                 let gets_on = waits.all(|(wants, place)| self.can_be_served(*holder, wants, place, &stuck));
                 if gets_on {
                     stuck.holders.remove(holder);
@@ -135,43 +136,49 @@ impl<'d> Graph<'d, '_> {
     }
 
     /// Whether there is a resource for each want on which nobody who is stuck is in the way.
-    fn can_be_served(&self, holder: Slot, wants: &[Want], place: Place, stuck: &Stuck) -> bool {
-        let comes_free = |resource: &Resource, mode: Mode| {
-            self.ahead_on(resource, mode, place)
+    fn can_be_served(
+        &self,
+        holder: Slot,
+        wants: &[LeaseRequest],
+        place: QueuePosition,
+        stuck: &Deadlock,
+    ) -> bool {
+        let comes_free = |resource: &Resource, mode: LeaseMode| {
+            self.holders_ahead_on(resource, mode, place)
                 .all(|other| other == holder || !stuck.holders.contains(&other))
         };
-        let some = |want: &Want| want.resources().any(|resource| comes_free(resource, want.mode));
+        let some = |want: &LeaseRequest| want.resources().any(|resource| comes_free(resource, want.mode));
         match wants {
-            [only] => return some(only) || self.one_is_left(only, place, stuck),
-            wants if wants.iter().all(|want| want.others.is_empty()) => return wants.iter().all(some),
+            [only] => return some(only) || self.has_spare_alternative(only, place, stuck),
+            wants if wants.iter().all(|want| want.alternatives.is_empty()) => return wants.iter().all(some),
             _ => {}
         }
-        let numbers = number_resources(wants);
+        let numbers = assign_resource_numbers(wants);
         let will_do = wants.iter().map(|want| {
             let free = want.resources().filter(|resource| comes_free(resource, want.mode));
             free.map(|resource| numbers[resource]).collect()
         });
-        assign(&will_do.collect::<Vec<Vec<usize>>>()).is_ok()
+        find_matching(&will_do.collect::<Vec<Vec<usize>>>()).is_ok()
     }
 
     /// Whether more of the resources that will do come free than those who are stuck can take. Each wait of theirs for one
     /// thing takes one, as soon as it is free, and is in nobody's way on the others then. How they want it does not
     /// matter: who is in the way of one who is in the way is so too.
-    fn one_is_left(&self, want: &'d Want, place: Place, stuck: &Stuck) -> bool {
+    fn has_spare_alternative(&self, want: &'d LeaseRequest, place: QueuePosition, stuck: &Deadlock) -> bool {
         // Who takes a folder takes more than one, so these cannot be counted.
-        if want.resources().any(|resource| has_parts(resource.as_str())) {
+        if want.resources().any(|resource| is_hierarchical(resource.as_str())) {
             return false;
         }
-        let is_free = |resource: &&Resource| !self.is_held_by_one_of(resource, stuck);
+        let is_free = |resource: &&Resource| !self.is_held_by_deadlocked(resource, stuck);
         let mut left: BTreeSet<&Resource> = want.resources().filter(is_free).collect();
         let first = stuck.tickets.iter().take_while(|ticket| place.is_after(**ticket));
-        let first = first.filter_map(|ticket| self.draft.state.waiting(*ticket)).collect::<Vec<_>>();
+        let first = first.filter_map(|ticket| self.builder.state.queue_entry(*ticket)).collect::<Vec<_>>();
         // Who waits for several things is in the way on each until it has all of them.
-        let several = first.iter().map(|waiting| &waiting.queued.wants).filter(|wants| wants.len() > 1);
-        for resource in several.flatten().flat_map(Want::resources) {
+        let several = first.iter().map(|waiting| &waiting.queued.requests).filter(|wants| wants.len() > 1);
+        for resource in several.flatten().flat_map(LeaseRequest::resources) {
             left.remove(resource);
         }
-        let takes_one = |waiting: &&&Waiting| match &waiting.queued.wants[..] {
+        let takes_one = |waiting: &&&QueueEntry| match &waiting.queued.requests[..] {
             [only] => only.resources().any(|resource| left.contains(resource)),
             _ => false,
         };
@@ -179,13 +186,14 @@ impl<'d> Graph<'d, '_> {
     }
 
     /// Whether one of those who are stuck has it.
-    fn is_held_by_one_of(&self, resource: &Resource, stuck: &Stuck) -> bool {
-        let (draft, state) = (self.draft, self.draft.state);
-        let leases = state.leases_around(resource).filter(|lease| draft.lives(lease));
-        let granted = draft.granted_around(resource).filter_map(|issued| state.find_holder(&issued.holder));
+    fn is_held_by_deadlocked(&self, resource: &Resource, stuck: &Deadlock) -> bool {
+        let (draft, state) = (self.builder, self.builder.state);
+        let leases = state.leases_overlapping(resource).filter(|lease| draft.is_active(lease));
+        let granted =
+            draft.grants_overlapping(resource).filter_map(|issued| state.find_holder(&issued.holder));
         let handed = self
-            .handed
-            .filter(|(other, _, _)| overlap(other.as_str(), resource.as_str()))
+            .transferred
+            .filter(|(other, _, _)| overlaps(other.as_str(), resource.as_str()))
             .map(|(_, _, to)| to);
         let mut holders = leases.map(|lease| lease.holder).chain(granted).chain(handed);
         holders.any(|holder| stuck.holders.contains(&holder))
@@ -193,86 +201,93 @@ impl<'d> Graph<'d, '_> {
 
     /// Whom `holder` waits for, itself not among them, unless they are known from somebody who stands behind it: the
     /// queues of a pool are nearly the same, and need not be walked once for each who stands in them.
-    fn newly_waited_for_by(&self, holder: Slot, start: Slot, known: &mut Known<'d>) -> Vec<Slot> {
+    fn new_blockers_of(&self, holder: Slot, start: Slot, known: &mut VisitedQueues<'d>) -> Vec<Slot> {
         let mut ahead = Vec::new();
-        for (wants, place) in self.waits_of(holder) {
-            for (resource, mode) in each_place(wants) {
-                if known.get(&(resource, mode)).is_some_and(|walked| walked.reaches(place)) {
+        for (wants, place) in self.requests_of(holder) {
+            for (resource, mode) in resources_with_modes(wants) {
+                if known.get(&(resource, mode)).is_some_and(|walked| walked.is_at_or_after(place)) {
                     continue;
                 }
                 let first = ahead.len();
-                ahead.extend(self.ahead_on(resource, mode, place));
+                ahead.extend(self.holders_ahead_on(resource, mode, place));
                 // Who is in its own way would not be met again, and has to be: the way back leads to it.
                 if holder != start || !ahead[first..].contains(&start) {
                     known.insert((resource, mode), place);
                 }
             }
         }
-        each_once(ahead, holder)
+        dedup_except(ahead, holder)
     }
 
     /// Whom of those who are stuck `holder` waits for, itself not among them, by what keeps it from getting on.
-    fn waited_for_within(&self, holder: Slot, stuck: &Stuck) -> Vec<Slot> {
-        let mut waits = self.waits_of(holder).collect::<Vec<_>>();
+    fn blockers_within(&self, holder: Slot, stuck: &Deadlock) -> Vec<Slot> {
+        let mut waits = self.requests_of(holder).collect::<Vec<_>>();
         waits.retain(|(wants, place)| !self.can_be_served(holder, wants, *place, stuck));
         let ahead = waits.into_iter().flat_map(|(wants, place)| {
-            each_place(wants).flat_map(move |(resource, mode)| self.ahead_on(resource, mode, place))
+            resources_with_modes(wants)
+                .flat_map(move |(resource, mode)| self.holders_ahead_on(resource, mode, place))
         });
-        each_once(ahead.filter(|slot| stuck.holders.contains(slot)), holder)
+        dedup_except(ahead.filter(|slot| stuck.holders.contains(slot)), holder)
     }
 
     /// What `holder` waits for, and from where in the queue.
-    fn waits_of(&self, holder: Slot) -> impl Iterator<Item = (&'d [Want], Place)> {
-        let draft = self.draft;
-        let asking = self.asking.filter(|(own, _)| *own == holder);
-        let asking = asking.map(|(_, wants)| (wants, Place::default()));
-        let waits = draft.state.waits_of(holder).filter(move |waiting| draft.waits(waiting));
+    fn requests_of(&self, holder: Slot) -> impl Iterator<Item = (&'d [LeaseRequest], QueuePosition)> {
+        let draft = self.builder;
+        let asking = self.candidate.filter(|(own, _)| *own == holder);
+        let asking = asking.map(|(_, wants)| (wants, QueuePosition::default()));
+        let waits = draft.state.queue_entries_of(holder).filter(move |waiting| draft.is_waiting(waiting));
         let waits = waits.map(|waiting| {
             let queued = &waiting.queued;
-            (&queued.wants[..], Place { before: Some(queued.ticket) })
+            (&queued.requests[..], QueuePosition { before: Some(queued.ticket) })
         });
-        asking.into_iter().chain(waits).chain(self.wanted_files_of(holder))
+        asking.into_iter().chain(waits).chain(self.requested_files_of(holder))
     }
 
     /// The files that a session, or a subagent of it, wants and somebody of another family has. Nothing is kept for it, so it
     /// comes after everybody.
-    fn wanted_files_of(&self, holder: Slot) -> impl Iterator<Item = (&'d [Want], Place)> {
-        let state = self.draft.state;
+    fn requested_files_of(&self, holder: Slot) -> impl Iterator<Item = (&'d [LeaseRequest], QueuePosition)> {
+        let state = self.builder.state;
         let session = state.file_session(state.holder_name(holder));
         let family = session.into_iter().flat_map(|session| {
-            std::iter::once(session.id.clone()).chain(state.file_family_below(&session.id))
+            std::iter::once(session.id.clone()).chain(state.file_session_descendants(&session.id))
         });
-        let mut tickets: Vec<&FileTicket> = Vec::new();
+        let mut tickets: Vec<&RetryTicket> = Vec::new();
         for member in family {
-            let above = state.file_family_above(&member);
+            let above = state.file_session_ancestors(&member);
             let own: Vec<Holder> = std::iter::once(member.clone()).chain(above).collect();
-            let waits =
-                |ticket: &&FileTicket| !self.draft.in_the_way_of(&own, &ticket.want.resource).is_empty();
-            tickets.extend(state.file_tickets_of(&member).filter(waits));
+            let waits = |ticket: &&RetryTicket| {
+                !self.builder.file_blockers(&own, &ticket.request.resource).is_empty()
+            };
+            tickets.extend(state.retry_tickets_of(&member).filter(waits));
         }
-        tickets.into_iter().map(|ticket| (std::slice::from_ref(&ticket.want), Place::default()))
+        tickets.into_iter().map(|ticket| (std::slice::from_ref(&ticket.request), QueuePosition::default()))
     }
 
-    fn ahead_on(&self, resource: &'d Resource, mode: Mode, place: Place) -> impl Iterator<Item = Slot> {
-        let draft = self.draft;
+    fn holders_ahead_on(
+        &self,
+        resource: &'d Resource,
+        mode: LeaseMode,
+        place: QueuePosition,
+    ) -> impl Iterator<Item = Slot> {
+        let draft = self.builder;
         let blockers = draft.blockers(resource, mode, place);
         let known = blockers.filter_map(|blocker| draft.state.find_holder(blocker.holder));
-        let handed = self
-            .handed
-            .filter(|(other, held, _)| overlap(other.as_str(), resource.as_str()) && !held.goes_with(mode));
+        let handed = self.transferred.filter(|(other, held, _)| {
+            overlaps(other.as_str(), resource.as_str()) && !held.is_compatible(mode)
+        });
         known.chain(handed.map(|(_, _, holder)| holder))
     }
 }
 
 /// How far from the front each queue was walked, for somebody who wants the resource like this.
-type Known<'d> = BTreeMap<(&'d Resource, Mode), Place>;
+type VisitedQueues<'d> = BTreeMap<(&'d Resource, LeaseMode), QueuePosition>;
 
-fn each_place(wants: &[Want]) -> impl Iterator<Item = (&Resource, Mode)> {
+fn resources_with_modes(wants: &[LeaseRequest]) -> impl Iterator<Item = (&Resource, LeaseMode)> {
     wants.iter().flat_map(|want| want.resources().map(|resource| (resource, want.mode)))
 }
 
 /// In the order of leases and tickets: how holders lie in memory must not show in an answer.
-fn each_once(slots: impl IntoIterator<Item = Slot>, but: Slot) -> Vec<Slot> {
+fn dedup_except(slots: impl IntoIterator<Item = Slot>, but: Slot) -> Vec<Slot> {
     let mut seen = BTreeSet::from([but]);
     slots.into_iter().filter(|slot| seen.insert(*slot)).collect()
 }

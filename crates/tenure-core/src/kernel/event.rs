@@ -5,10 +5,10 @@ use std::sync::Arc;
 use super::agent::AgentEvent;
 use super::file::FileEvent;
 use super::intent::IntentEvent;
-use super::mode::Mode;
+use super::lease_request::LeaseRequest;
+use super::mode::LeaseMode;
 use super::name::{Holder, Labels, Principal, Resource};
-use super::value::{Fence, Nonce, RequestKey, Span, Tick, Ticket};
-use super::want::Want;
+use super::value::{Fence, IdempotencyKey, Nonce, Tick, TickDuration, Ticket};
 use super::work::WorkEvent;
 use crate::authority::Authority;
 use crate::lease::ReleaseReason;
@@ -18,7 +18,7 @@ macro_rules! type_names {
     ($event:ident { $($own:ident = $name:literal,)+ } $($api:ident($inner:ident)),*) => {
         impl $event {
             pub const TYPE_NAMES: [&str; [$($name),+].len() $(+ $inner::TYPE_NAMES.len())*] =
-                $crate::kernel::event::all_of(&[&[$($name),+], $(&$inner::TYPE_NAMES),*]);
+                $crate::kernel::event::concat_names(&[&[$($name),+], $(&$inner::TYPE_NAMES),*]);
 
             /// Its type, as records and those who listen know it.
             pub const fn type_name(&self) -> &'static str {
@@ -33,7 +33,7 @@ macro_rules! type_names {
 pub(crate) use type_names;
 
 /// The names of all parts, one after the other.
-pub(crate) const fn all_of<const COUNT: usize>(parts: &[&[&'static str]]) -> [&'static str; COUNT] {
+pub(crate) const fn concat_names<const COUNT: usize>(parts: &[&[&'static str]]) -> [&'static str; COUNT] {
     let (mut all, mut count, mut part) = ([""; COUNT], 0, 0);
     while part < parts.len() {
         let mut place = 0;
@@ -49,12 +49,12 @@ pub(crate) const fn all_of<const COUNT: usize>(parts: &[&[&'static str]]) -> [&'
 /// One thing that happened. How it is stored is the business of [`super::codec`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Event {
-    Issued(Issued),
+    Issued(IssuedLease),
     Renewed {
         lease: Fence,
         at: Tick,
         expires_at: Tick,
-        ttl: Span,
+        ttl: TickDuration,
     },
     Released {
         lease: Fence,
@@ -71,12 +71,12 @@ pub enum Event {
     Revoked {
         lease: Fence,
         at: Tick,
-        cause: Cause,
+        cause: RevocationCause,
         by: Principal,
         /// For people.
         detail: Arc<str>,
     },
-    Queued(Queued),
+    Queued(QueuedAcquire),
     /// Somebody waits no longer, and got nothing.
     Left {
         ticket: Ticket,
@@ -130,7 +130,7 @@ type_names! {
 }
 
 impl Event {
-    pub fn ends(&self) -> Option<Fence> {
+    pub fn ended_lease(&self) -> Option<Fence> {
         match self {
             Event::Released { lease, .. } | Event::Expired { lease, .. } | Event::Revoked { lease, .. } => {
                 Some(*lease)
@@ -139,14 +139,14 @@ impl Event {
         }
     }
 
-    pub fn at(&self) -> Tick {
+    pub fn occurred_at(&self) -> Tick {
         match self {
             Event::Issued(issued) => issued.at,
             Event::Queued(queued) => queued.at,
-            Event::File(event) => event.at(),
-            Event::Intent(event) => event.at(),
-            Event::Agent(event) => event.at(),
-            Event::Work(event) => event.at(),
+            Event::File(event) => event.occurred_at(),
+            Event::Intent(event) => event.occurred_at(),
+            Event::Agent(event) => event.occurred_at(),
+            Event::Work(event) => event.occurred_at(),
             Event::Renewed { at, .. }
             | Event::Released { at, .. }
             | Event::Expired { at, .. }
@@ -160,21 +160,21 @@ impl Event {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Issued {
+pub struct IssuedLease {
     pub fence: Fence,
     pub resource: Resource,
     pub holder: Holder,
     pub principal: Principal,
-    pub mode: Mode,
+    pub mode: LeaseMode,
     pub at: Tick,
     /// Its end, unless it is renewed.
     pub expires_at: Tick,
-    pub ttl: Span,
+    pub ttl: TickDuration,
     pub nonce: Nonce,
     /// For people and programs of the caller's.
     pub labels: Labels,
     /// Under which key it was asked for.
-    pub key: Option<RequestKey>,
+    pub key: Option<IdempotencyKey>,
     /// The waiter that this answers.
     pub ticket: Option<Ticket>,
     pub continues: Option<Fence>,
@@ -183,22 +183,22 @@ pub struct Issued {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Queued {
+pub struct QueuedAcquire {
     pub ticket: Ticket,
     pub holder: Holder,
     pub principal: Principal,
-    pub wants: Vec<Want>,
+    pub requests: Vec<LeaseRequest>,
     pub at: Tick,
     /// No grant at or after this tick.
     pub until: Tick,
     /// Under which key it was asked for.
-    pub key: Option<RequestKey>,
+    pub key: Option<IdempotencyKey>,
 }
 
 crate::text_enum! {
     /// Why the registrar ended a lease that its holder had not given back.
     #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-    pub enum Cause {
+    pub enum RevocationCause {
         Revoked = "REVOKED",
         /// Its holder is proven dead.
         Reclaimed = "RECLAIMED",

@@ -1,65 +1,72 @@
 //! Decides what happens to leases: [`decide`] says which events a [`Command`] leads to, and
 //! [`State::apply`] records them. Nothing else changes the state.
 
+mod admission;
 mod agent;
-mod agreement;
-mod answer;
-mod assign;
-mod choice;
+mod agent_grant;
+mod agent_limits;
+mod assignment;
+mod cascade;
 mod codec;
 mod command;
+mod contention_policy;
 mod deadlock;
 mod decide;
-mod descent;
-mod draft;
-mod dying;
-mod ending;
+mod decision_builder;
 mod event;
 mod file;
-mod giving;
-mod granting;
 mod intent;
+mod intent_session_end;
+mod lease_request;
 mod limits;
-mod lining_up;
+mod matching;
 mod mode;
 mod name;
-mod policy;
-mod serve;
-mod squatting;
+mod outcome;
+mod queue;
+mod reducer_consistency;
 mod state;
 mod value;
-mod want;
+mod wait_die;
+mod wait_queries;
 mod work;
 
+pub use admission::AdmissionLevel;
 pub use agent::{
-    AgentAnswer, AgentCommand, AgentEvent, Declare, Pending, PendingEnd, Phase, Pulse, Rank, Remembered,
-    Report,
+    AgentCommand, AgentEvent, AgentOutcome, AgentPhase, AgentRank, AgentReport, AgentWait, AgentWaitEnd,
+    DeclareManifest, HeartbeatOutcome, PersistedAgentState,
 };
-pub use answer::{Answer, Decision, End, Refusal};
-pub use codec::{DecodeError, Stamp, decode, encode, encode_to};
-pub use command::{Acquire, ChangeMode, Claim, Command, Contention};
+pub use codec::{DecodeError, EncodeContext, decode, encode, encode_to};
+pub use command::{Acquire, ChangeMode, Command, ContentionPolicy, LeaseCredential};
 pub use decide::decide;
-pub use event::{Cause, ClockReading, Event, Issued, Queued, WaitEnd};
+pub use event::{ClockReading, Event, IssuedLease, QueuedAcquire, RevocationCause, WaitEnd};
 pub use file::{
-    Blocked, Contended, FILE_LEASE, FILES, FileAcquire, FileAnswer, FileCommand, FileEnd, FileEvent,
-    FileSession, FileTicket, FileWant, HeldFile, Introduction, LeftFile, Owner, Sign, TicketEnd, files,
+    BlockedReport, ContentionNotice, FILE_LEASE_TTL, FILES_PRINCIPAL, FileAcquire, FileCommand, FileEvent,
+    FileOutcome, FileOwner, FileRequest, FileSession, FileSessionActivity, FileSessionEnd, FileSessionInfo,
+    HeldFile, RetryTicket, RetryTicketEnd, UncommittedFile, files_principal,
 };
-pub use granting::Granting;
 pub use intent::{
-    Accept, Accepted, GUARD, Intent, IntentAnswer, IntentCommand, IntentEvent, IntentKey, Kept, ORCHESTRATOR,
-    Session, SessionEnd, SessionState, Take, Target, guard, orchestrator, slot_of, tuner,
+    AcceptIntent, Intent, IntentAcceptance, IntentCommand, IntentEvent, IntentKey, IntentOutcome,
+    IntentSession, IntentSessionEnd, IntentSessionState, IntentTarget, KeepAliveOutcome, LEADER_LOCK,
+    ORCHESTRATOR_PRINCIPAL, TakeSession, leader_lock, orchestrator_principal, tuner_resource, tuner_slot,
 };
+pub use lease_request::{Alternatives, LeaseRequest};
 pub use limits::{
-    AGENT_KEPT, DESCENDANTS, DESCENT, ENDED_KEPT, FILE_BYTES_AT_ONCE, FILE_NAMES_AT_ONCE, FILE_REPORTS_KEPT,
-    FILE_SESSIONS, FILE_TICKETS, FILES_AT_ONCE, HOLDER_KEPT, KEY_KEPT, LEFT_FILES_KEPT, Limits,
-    RESTART_GRACE, SESSION_BYTES_KEPT, SESSION_KEPT, SESSIONS_AT_ONCE, SESSIONS_KEPT,
+    AGENT_RETENTION, ENDED_LEASE_RETENTION, HOLDER_RETENTION, INTENT_SESSION_RETENTION, KEY_RETENTION,
+    Limits, MAX_BLOCKED_REPORTS, MAX_DERIVATION_DEPTH, MAX_DESCENDANTS, MAX_ENDED_INTENT_SESSION_BYTES,
+    MAX_ENDED_INTENT_SESSIONS, MAX_FILE_NAME_BYTES_PER_COMMAND, MAX_FILE_NAMES_PER_COMMAND,
+    MAX_FILE_SESSIONS, MAX_FILES_PER_COMMAND, MAX_INTENT_SESSIONS_PER_COMMAND, MAX_RETRY_TICKETS_PER_SESSION,
+    MAX_UNCOMMITTED_FILES, RESTART_GRACE,
 };
-pub use mode::{Mode, Modes};
+pub use mode::{LeaseMode, ModeSet};
 pub use name::{Holder, Labels, Principal, Resource};
+pub use outcome::{CommandOutcome, Decision, LeaseEnd, Rejection};
 pub use state::{
-    Agent, Anchor, ClockState, EndedLease, HashKey, LeaseView, Misfit, RestoreError, Snapshot, State, Terms,
-    TicketView, Work,
+    AgentRecord, ApplyError, ClockAnchor, ClockState, EndedLease, HashKey, KernelState, LeaseView,
+    QueueTicketView, RestoreError, Snapshot, Terms, WorkLease,
 };
-pub use value::{Digest, Fence, LeaseIdText, LedgerTag, Nonce, RequestKey, Span, TICK_RATE_HZ, Tick, Ticket};
-pub use want::{Others, Want};
-pub use work::{ClaimWork, Derive, Spend, WorkCommand, WorkEvent};
+pub use value::{
+    Fence, IdempotencyKey, LeaseIdText, LedgerTag, Nonce, RequestDigest, TICK_RATE_HZ, Tick, TickDuration,
+    Ticket,
+};
+pub use work::{ClaimWork, DeriveLease, SpendBudget, WorkCommand, WorkEvent};

@@ -3,7 +3,7 @@
 crate::text_enum! {
     #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
     #[repr(u8)]
-    pub enum Mode {
+    pub enum LeaseMode {
         Exclusive = "exclusive",
         /// Together with others that only look.
         Shared = "shared",
@@ -21,13 +21,13 @@ crate::text_enum! {
 
 /// A set of modes, one bit each.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Modes(u8);
+pub struct ModeSet(u8);
 
 /// Which modes may be held at once on one resource: row and column in the order of [`Mode::ALL`].
 ///
 /// A plain shared lease looks, as an agent that consumes does; an exclusive one goes with nothing.
 #[rustfmt::skip]
-const TOGETHER: [[u8; 8]; 8] = [
+const COMPATIBLE: [[u8; 8]; 8] = [
     // E  S  P  C  D  M  X  R
     [  0, 0, 0, 0, 0, 0, 0, 0 ], // Exclusive
     [  0, 1, 1, 1, 1, 0, 0, 0 ], // Shared
@@ -40,79 +40,79 @@ const TOGETHER: [[u8; 8]; 8] = [
 ];
 
 /// For each mode those that do not go with it, one bit each.
-const APART: [u8; 8] = {
+const CONFLICTING: [u8; 8] = {
     let mut apart = [0; 8];
     let mut place = 0;
     while place < 64 {
         let (mode, other) = (place / 8, place % 8);
-        apart[mode] |= (1 - TOGETHER[mode][other]) << other;
+        apart[mode] |= (1 - COMPATIBLE[mode][other]) << other;
         place += 1;
     }
     apart
 };
 
-impl Mode {
+impl LeaseMode {
     /// Whether a lease in this mode and one in `other` may both live on one resource.
-    pub const fn goes_with(self, other: Mode) -> bool {
-        TOGETHER[self as usize][other as usize] == 1
+    pub const fn is_compatible(self, other: LeaseMode) -> bool {
+        COMPATIBLE[self as usize][other as usize] == 1
     }
 
     /// Whether this mode keeps out everything that `other` keeps out.
-    pub fn covers(self, other: Mode) -> bool {
-        Modes::kept_out_by(other).is_within(Modes::kept_out_by(self))
+    pub fn covers(self, other: LeaseMode) -> bool {
+        ModeSet::conflicting_with(other).is_subset(ModeSet::conflicting_with(self))
     }
 
     /// Whether an agent asks for this in order to change what is there.
-    pub const fn changes(self) -> bool {
-        matches!(self, Mode::Mutates | Mode::Deletes | Mode::Renames)
+    pub const fn is_mutating(self) -> bool {
+        matches!(self, LeaseMode::Mutates | LeaseMode::Deletes | LeaseMode::Renames)
     }
 
     /// Whether only agents have leases in this mode.
-    pub const fn is_of_agents(self) -> bool {
-        !matches!(self, Mode::Exclusive | Mode::Shared)
+    pub const fn is_agent_mode(self) -> bool {
+        !matches!(self, LeaseMode::Exclusive | LeaseMode::Shared)
     }
 
     /// Whether at most one lease in this mode can live on a resource.
-    pub const fn is_alone(self) -> bool {
-        !self.goes_with(self)
+    pub const fn is_self_conflicting(self) -> bool {
+        !self.is_compatible(self)
     }
 
     /// The mode with this name, in any case.
-    pub fn parse(name: &str) -> Option<Mode> {
-        Mode::ALL.into_iter().find(|mode| mode.as_str().eq_ignore_ascii_case(name))
+    pub fn parse(name: &str) -> Option<LeaseMode> {
+        LeaseMode::ALL.into_iter().find(|mode| mode.as_str().eq_ignore_ascii_case(name))
     }
 }
 
-impl Modes {
+impl ModeSet {
     /// The modes that do not go with `mode`.
-    pub const fn kept_out_by(mode: Mode) -> Modes {
-        Modes(APART[mode as usize])
+    pub const fn conflicting_with(mode: LeaseMode) -> ModeSet {
+        ModeSet(CONFLICTING[mode as usize])
     }
 
     /// The modes that do not go with one of these.
-    pub fn kept_out(self) -> Modes {
-        let members = Mode::ALL.into_iter().filter(|mode| self.contains(*mode));
-        members.map(Modes::kept_out_by).fold(Modes::default(), Modes::union)
+    pub fn conflicts(self) -> ModeSet {
+        let members = LeaseMode::ALL.into_iter().filter(|mode| self.contains(*mode));
+        members.map(ModeSet::conflicting_with).fold(ModeSet::default(), ModeSet::union)
     }
 
-    pub fn with(self, mode: Mode) -> Modes {
-        Modes(self.0 | 1 << mode as u8)
+    pub fn with(self, mode: LeaseMode) -> ModeSet {
+        ModeSet(self.0 | 1 << mode as u8)
     }
 
-    pub fn union(self, other: Modes) -> Modes {
-        Modes(self.0 | other.0)
+    pub fn union(self, other: ModeSet) -> ModeSet {
+        ModeSet(self.0 | other.0)
     }
 
-    pub fn contains(self, mode: Mode) -> bool {
+    pub fn contains(self, mode: LeaseMode) -> bool {
         self.0 & (1 << mode as u8) != 0
     }
 
-    pub const fn except(self, those: Modes) -> Modes {
-        Modes(self.0 & !those.0)
+    pub const fn difference(self, those: ModeSet) -> ModeSet {
+        ModeSet(self.0 & !those.0)
     }
 
     /// Whether some mode is in both sets.
-    pub const fn meets(self, other: Modes) -> bool {
+    pub const fn intersects(self, other: ModeSet) -> bool {
         self.0 & other.0 != 0
     }
 
@@ -126,7 +126,7 @@ impl Modes {
     }
 
     /// Whether all of these are in the other set too.
-    pub fn is_within(self, other: Modes) -> bool {
+    pub fn is_subset(self, other: ModeSet) -> bool {
         self.0 & !other.0 == 0
     }
 }
@@ -137,30 +137,31 @@ mod tests {
 
     #[test]
     fn mode_compatibility_is_symmetric() {
-        for one in Mode::ALL {
-            for other in Mode::ALL {
-                assert_eq!(one.goes_with(other), other.goes_with(one), "{one:?} and {other:?}");
+        for one in LeaseMode::ALL {
+            for other in LeaseMode::ALL {
+                assert_eq!(one.is_compatible(other), other.is_compatible(one), "{one:?} and {other:?}");
             }
         }
     }
 
     #[test]
     fn conflicting_modes_are_the_incompatible_ones() {
-        for one in Mode::ALL {
-            let kept_out = Modes::kept_out_by(one);
-            for other in Mode::ALL {
-                assert_eq!(kept_out.contains(other), !one.goes_with(other), "{one:?} and {other:?}");
-                let both = kept_out.union(Modes::kept_out_by(other));
-                assert_eq!(Modes::default().with(one).with(other).kept_out(), both);
+        for one in LeaseMode::ALL {
+            let kept_out = ModeSet::conflicting_with(one);
+            for other in LeaseMode::ALL {
+                assert_eq!(kept_out.contains(other), !one.is_compatible(other), "{one:?} and {other:?}");
+                let both = kept_out.union(ModeSet::conflicting_with(other));
+                assert_eq!(ModeSet::default().with(one).with(other).conflicts(), both);
             }
         }
     }
 
     #[test]
     fn mode_with_more_conflicts_covers_the_other() {
-        for one in Mode::ALL {
-            for other in Mode::ALL {
-                let keeps_out_more = Modes::kept_out_by(one).count() >= Modes::kept_out_by(other).count();
+        for one in LeaseMode::ALL {
+            for other in LeaseMode::ALL {
+                let keeps_out_more =
+                    ModeSet::conflicting_with(one).count() >= ModeSet::conflicting_with(other).count();
                 assert_eq!(one.covers(other), keeps_out_more, "{one:?} and {other:?}");
             }
         }
@@ -168,25 +169,31 @@ mod tests {
 
     #[test]
     fn exclusive_is_compatible_with_nothing_and_shared_with_readers() {
-        assert!(Mode::ALL.into_iter().all(|mode| !Mode::Exclusive.goes_with(mode)));
+        assert!(LeaseMode::ALL.into_iter().all(|mode| !LeaseMode::Exclusive.is_compatible(mode)));
         let with_shared: Vec<_> =
-            Mode::ALL.into_iter().filter(|mode| Mode::Shared.goes_with(*mode)).collect();
-        assert_eq!(with_shared, [Mode::Shared, Mode::Provides, Mode::Consumes, Mode::DependsOn]);
+            LeaseMode::ALL.into_iter().filter(|mode| LeaseMode::Shared.is_compatible(*mode)).collect();
+        assert_eq!(
+            with_shared,
+            [LeaseMode::Shared, LeaseMode::Provides, LeaseMode::Consumes, LeaseMode::DependsOn]
+        );
     }
 
     #[test]
     fn exclusive_covers_every_mode_and_shared_does_not_cover_exclusive() {
-        assert!(Mode::ALL.into_iter().all(|mode| Mode::Exclusive.covers(mode)));
-        assert!(!Mode::Shared.covers(Mode::Exclusive));
-        assert!(Mode::Provides.covers(Mode::Consumes) && !Mode::Consumes.covers(Mode::Provides));
+        assert!(LeaseMode::ALL.into_iter().all(|mode| LeaseMode::Exclusive.covers(mode)));
+        assert!(!LeaseMode::Shared.covers(LeaseMode::Exclusive));
+        assert!(
+            LeaseMode::Provides.covers(LeaseMode::Consumes)
+                && !LeaseMode::Consumes.covers(LeaseMode::Provides)
+        );
     }
 
     #[test]
     fn mode_names_parse_case_insensitively() {
-        for mode in Mode::ALL {
-            assert_eq!(Mode::parse(mode.as_str()), Some(mode));
-            assert_eq!(Mode::parse(&mode.as_str().to_uppercase()), Some(mode));
+        for mode in LeaseMode::ALL {
+            assert_eq!(LeaseMode::parse(mode.as_str()), Some(mode));
+            assert_eq!(LeaseMode::parse(&mode.as_str().to_uppercase()), Some(mode));
         }
-        assert_eq!(Mode::parse("write"), None);
+        assert_eq!(LeaseMode::parse("write"), None);
     }
 }

@@ -4,7 +4,8 @@ use std::fmt;
 use std::sync::Arc;
 
 use crate::rules::names::{
-    InvalidInput, MAX_NAME_BYTES, MAX_RESOURCE_BYTES, check_name, check_name_within, is_its_own_id, stored_id,
+    InvalidInput, MAX_NAME_BYTES, MAX_RESOURCE_BYTES, check_name, check_name_within, is_stored_verbatim,
+    stored_id,
 };
 
 macro_rules! name {
@@ -67,8 +68,8 @@ name!(
 
 impl Holder {
     /// The holder as records name it: itself, or a digest where it is too long for an id.
-    pub(crate) fn stored(&self) -> Holder {
-        if is_its_own_id(&self.0) { self.clone() } else { Holder(stored_id(&self.0).into()) }
+    pub(crate) fn to_stored_id(&self) -> Holder {
+        if is_stored_verbatim(&self.0) { self.clone() } else { Holder(stored_id(&self.0).into()) }
     }
 }
 
@@ -79,17 +80,17 @@ pub struct Labels(Option<Arc<[Label]>>);
 type Label = (Box<str>, Box<str>);
 
 impl Labels {
-    pub const MOST: usize = 32;
+    pub const MAX: usize = 32;
     /// The longest label name and value, in bytes.
-    pub const MOST_BYTES: usize = 256;
+    pub const MAX_BYTES: usize = 256;
 
     /// Checks labels as they came in: at most 32, names and values of at most 256 bytes, each name once.
     pub fn parse<'a>(pairs: impl IntoIterator<Item = (&'a str, &'a str)>) -> Result<Self, InvalidInput> {
         let mut labels: Vec<Label> = Vec::new();
         for (name, value) in pairs {
             check_name("labels", name)?;
-            if name.len() > Self::MOST_BYTES || value.len() > Self::MOST_BYTES {
-                let reason = format!("names and values have at most {} bytes", Self::MOST_BYTES);
+            if name.len() > Self::MAX_BYTES || value.len() > Self::MAX_BYTES {
+                let reason = format!("names and values have at most {} bytes", Self::MAX_BYTES);
                 return Err(InvalidInput::new("labels", reason));
             }
             if value.chars().any(char::is_control) {
@@ -97,8 +98,8 @@ impl Labels {
             }
             labels.push((name.into(), value.into()));
         }
-        if labels.len() > Self::MOST {
-            return Err(InvalidInput::new("labels", format!("at most {} are allowed", Self::MOST)));
+        if labels.len() > Self::MAX {
+            return Err(InvalidInput::new("labels", format!("at most {} are allowed", Self::MAX)));
         }
         labels.sort();
         if labels.windows(2).any(|pair| pair[0].0 == pair[1].0) {

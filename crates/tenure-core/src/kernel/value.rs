@@ -8,34 +8,34 @@ pub struct Tick(pub u64);
 
 /// A length of time in ticks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
-pub struct Span(pub u64);
+pub struct TickDuration(pub u64);
 
 pub const TICK_RATE_HZ: u64 = 1_000_000;
 
 impl Tick {
     /// The instant `span` later, or nothing when that is beyond the end of time.
-    pub fn checked_add(self, span: Span) -> Option<Tick> {
+    pub fn checked_add(self, span: TickDuration) -> Option<Tick> {
         self.0.checked_add(span.0).map(Tick)
     }
 
     /// The instant `span` later, or the end of time.
-    pub fn saturating_add(self, span: Span) -> Tick {
+    pub fn saturating_add(self, span: TickDuration) -> Tick {
         Tick(self.0.saturating_add(span.0))
     }
 
     /// How long ago `earlier` was; nothing if it is not earlier.
-    pub fn since(self, earlier: Tick) -> Span {
-        Span(self.0.saturating_sub(earlier.0))
+    pub fn since(self, earlier: Tick) -> TickDuration {
+        TickDuration(self.0.saturating_sub(earlier.0))
     }
 }
 
-impl Span {
-    pub const fn from_millis(milliseconds: u64) -> Span {
-        Span(milliseconds.saturating_mul(1_000))
+impl TickDuration {
+    pub const fn from_millis(milliseconds: u64) -> TickDuration {
+        TickDuration(milliseconds.saturating_mul(1_000))
     }
 
-    pub const fn from_secs(seconds: u64) -> Span {
-        Span(seconds.saturating_mul(TICK_RATE_HZ))
+    pub const fn from_secs(seconds: u64) -> TickDuration {
+        TickDuration(seconds.saturating_mul(TICK_RATE_HZ))
     }
 
     /// This length in whole milliseconds, rounded down, so that nobody is promised time that is not there.
@@ -92,7 +92,7 @@ impl LedgerTag {
     /// The same without taking memory for it: each event has one.
     pub fn lease_id_text(self, fence: Fence) -> LeaseIdText {
         // From its end: which digit comes first is known last.
-        let (mut bytes, mut start) = ([0; LeaseIdText::MOST], LeaseIdText::MOST);
+        let (mut bytes, mut start) = ([0; LeaseIdText::MAX_BYTES], LeaseIdText::MAX_BYTES);
         let mut number = fence.0;
         loop {
             let [digit, ..] = (number % 10).to_le_bytes();
@@ -122,7 +122,7 @@ impl LedgerTag {
 /// A lease id that stands where it is used.
 #[derive(Debug, Clone, Copy)]
 pub struct LeaseIdText {
-    bytes: [u8; LeaseIdText::MOST],
+    bytes: [u8; LeaseIdText::MAX_BYTES],
     /// From here on.
     start: usize,
 }
@@ -131,7 +131,7 @@ impl LeaseIdText {
     /// A tag and a dash.
     const PREFIX: usize = 8 + 1;
     /// And the longest number.
-    const MOST: usize = Self::PREFIX + 20;
+    const MAX_BYTES: usize = Self::PREFIX + 20;
 
     /// The text, for whoever writes it into bytes.
     pub fn as_bytes(&self) -> &[u8] {
@@ -153,7 +153,7 @@ pub struct Nonce(pub [u8; 16]);
 
 /// Part of a BLAKE3 digest: enough to tell two of one principal's requests apart.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
-pub struct Digest(pub [u8; 16]);
+pub struct RequestDigest(pub [u8; 16]);
 
 // What goes into a token stays out of logs, even though it is no secret by itself.
 impl fmt::Debug for Nonce {
@@ -162,27 +162,27 @@ impl fmt::Debug for Nonce {
     }
 }
 
-impl fmt::Debug for Digest {
+impl fmt::Debug for RequestDigest {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.0[..4].iter().try_for_each(|byte| write!(formatter, "{byte:02x}"))
     }
 }
 
-impl Digest {
-    pub fn of(bytes: &[u8]) -> Digest {
+impl RequestDigest {
+    pub fn of(bytes: &[u8]) -> RequestDigest {
         let mut digest = [0; 16];
         digest.copy_from_slice(&blake3::hash(bytes).as_bytes()[..16]);
-        Digest(digest)
+        RequestDigest(digest)
     }
 }
 
 /// What an `Idempotency-Key` comes down to: the key, and what was asked under it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub struct RequestKey {
+pub struct IdempotencyKey {
     /// Of the key that the caller chose.
-    pub key: Digest,
+    pub key: RequestDigest,
     /// Of the request's body: the same key with another body is a mistake of the caller's.
-    pub body: Digest,
+    pub body: RequestDigest,
 }
 
 #[cfg(test)]

@@ -20,7 +20,8 @@ impl LeaseReducerState {
     pub fn to_checkpoint(&self) -> Vec<u8> {
         let mut leases: Vec<&Lease> = self.leases.values().collect();
         leases.sort_unstable_by(|one, other| one.lease_id.cmp(&other.lease_id));
-        let body = Body { leases: leases.into_iter().map(StoredLease::from).collect() }.encode_to_vec();
+        let body =
+            CheckpointBody { leases: leases.into_iter().map(StoredLease::from).collect() }.encode_to_vec();
         let mut bytes = VERSION.to_be_bytes().to_vec();
         bytes.extend_from_slice(digest(VERSION, &body).as_bytes());
         bytes.extend_from_slice(&body);
@@ -52,7 +53,7 @@ impl LeaseReducerState {
             return Err(refused("is damaged: its digest does not match"));
         }
         let mut state = Self::new();
-        for stored in Body::decode(body)?.leases {
+        for stored in CheckpointBody::decode(body)?.leases {
             state.restore(stored.try_into()?)?;
         }
         state.check_invariants().map_err(refused)?;
@@ -82,7 +83,7 @@ fn refused(reason: impl Into<String>) -> LeaseError {
 }
 
 #[derive(Clone, PartialEq, Message)]
-struct Body {
+struct CheckpointBody {
     #[prost(message, repeated, tag = "1")]
     leases: Vec<StoredLease>,
 }

@@ -18,7 +18,7 @@ fn lease(lease_id: &str, work_id: &str) -> StoredLease {
 }
 
 fn read_version(version: u32, leases: Vec<StoredLease>) -> Result<LeaseReducerState, LeaseError> {
-    let body = Body { leases }.encode_to_vec();
+    let body = CheckpointBody { leases }.encode_to_vec();
     let mut bytes = version.to_be_bytes().to_vec();
     bytes.extend_from_slice(digest(version, &body).as_bytes());
     bytes.extend_from_slice(&body);
@@ -30,7 +30,7 @@ fn read(leases: Vec<StoredLease>) -> Result<LeaseReducerState, LeaseError> {
 }
 
 #[track_caller]
-fn refused_as(reason: &str, leases: Vec<StoredLease>) {
+fn check_rejected_with(reason: &str, leases: Vec<StoredLease>) {
     let error = read(leases).unwrap_err().to_string();
     assert!(error.contains(reason), "{error:?} does not say {reason:?}");
 }
@@ -52,7 +52,7 @@ fn version_1_bytes_are_stable() {
     released.terminated_at = Some(15);
     released.renewal_count = 3;
     released.last_renewed_at = Some(12);
-    let body = Body { leases: vec![released.clone()] }.encode_to_vec();
+    let body = CheckpointBody { leases: vec![released.clone()] }.encode_to_vec();
     let expected: &[u8] = b"\x0A\x3F\x0A\x02l1\x12\x02w1\x1A\x05alice\x22\x08RELEASED\x28\x0A\x30\x14\
         \x3A\x05\x08\x01\x10\xE8\x07\x42\x05\x08\x02\x10\xE8\x07\x4A\x01\x01\x50\x03\x58\x0C\x62\x09COMPLETED\x68\x0F";
     assert_eq!(body, expected);
@@ -99,33 +99,33 @@ fn unreachable_lease_is_rejected() {
         change(&mut stored);
         vec![stored]
     };
-    refused_as("lease_id: is empty", changed(|lease| lease.lease_id.clear()));
-    refused_as("work_id: is empty", changed(|lease| lease.work_id.clear()));
-    refused_as("actor_id: has 129 bytes", changed(|lease| lease.actor_id = "a".repeat(129)));
-    refused_as("is no lease state", changed(|lease| lease.state = "SLEEPING".into()));
-    refused_as("has 513 bytes", changed(|lease| lease.registrar_signature = vec![1; 513]));
-    refused_as("is not signed", changed(|lease| lease.registrar_signature.clear()));
-    refused_as("expires before it is issued", changed(|lease| lease.expires_at = lease.issued_at));
-    refused_as("its ticks", changed(|lease| lease.issued_at_tick = None));
-    refused_as("its ticks", changed(|lease| lease.expires_at_tick = lease.issued_at_tick));
-    refused_as(
+    check_rejected_with("lease_id: is empty", changed(|lease| lease.lease_id.clear()));
+    check_rejected_with("work_id: is empty", changed(|lease| lease.work_id.clear()));
+    check_rejected_with("actor_id: has 129 bytes", changed(|lease| lease.actor_id = "a".repeat(129)));
+    check_rejected_with("is no lease state", changed(|lease| lease.state = "SLEEPING".into()));
+    check_rejected_with("has 513 bytes", changed(|lease| lease.registrar_signature = vec![1; 513]));
+    check_rejected_with("is not signed", changed(|lease| lease.registrar_signature.clear()));
+    check_rejected_with("expires before it is issued", changed(|lease| lease.expires_at = lease.issued_at));
+    check_rejected_with("its ticks", changed(|lease| lease.issued_at_tick = None));
+    check_rejected_with("its ticks", changed(|lease| lease.expires_at_tick = lease.issued_at_tick));
+    check_rejected_with(
         "its ticks",
         changed(|lease| lease.expires_at_tick = Some(StoredTick { value: 2, tick_rate_hz: 1_001 })),
     );
-    refused_as(
+    check_rejected_with(
         "its ticks",
         changed(|lease| {
             lease.issued_at_tick = Some(StoredTick { value: 1, tick_rate_hz: 0 });
             lease.expires_at_tick = Some(StoredTick { value: 2, tick_rate_hz: 0 });
         }),
     );
-    refused_as("its count of renewals", changed(|lease| lease.renewal_count = 1));
-    refused_as("its count of renewals", changed(|lease| lease.last_renewed_at = Some(11)));
-    refused_as("a reason belongs", changed(|lease| lease.release_reason = Some("ABORTED".into())));
-    refused_as("is no release reason", changed(|lease| lease.release_reason = Some("BORED".into())));
-    refused_as("an end belongs", changed(|lease| lease.terminated_at = Some(15)));
-    refused_as("an end belongs", changed(|lease| lease.state = "EXPIRED".into()));
-    refused_as(
+    check_rejected_with("its count of renewals", changed(|lease| lease.renewal_count = 1));
+    check_rejected_with("its count of renewals", changed(|lease| lease.last_renewed_at = Some(11)));
+    check_rejected_with("a reason belongs", changed(|lease| lease.release_reason = Some("ABORTED".into())));
+    check_rejected_with("is no release reason", changed(|lease| lease.release_reason = Some("BORED".into())));
+    check_rejected_with("an end belongs", changed(|lease| lease.terminated_at = Some(15)));
+    check_rejected_with("an end belongs", changed(|lease| lease.state = "EXPIRED".into()));
+    check_rejected_with(
         "within its own time",
         changed(|lease| {
             lease.state = "EXPIRED".into();

@@ -157,7 +157,7 @@ mod tests {
     #[test]
     fn error_messages_name_the_lease_and_the_values() {
         let id = || "lease-7".to_owned();
-        let decode = <crate::stored::LeaseEvent as prost::Message>::decode([0xFF].as_slice()).unwrap_err();
+        let decode = <crate::proto::LeaseEvent as prost::Message>::decode([0xFF].as_slice()).unwrap_err();
         let errors: Vec<(LeaseError, &[&str])> = vec![
             (
                 LeaseError::WorkAlreadyLeased { work_id: "work-3".into(), existing_lease_id: id() },
@@ -215,7 +215,7 @@ mod tests {
     // S2-68, S2-72
     #[test]
     fn decode_error_exposes_its_source() {
-        let cause = <crate::stored::LeaseEvent as prost::Message>::decode([0xFF].as_slice()).unwrap_err();
+        let cause = <crate::proto::LeaseEvent as prost::Message>::decode([0xFF].as_slice()).unwrap_err();
         let error = LeaseError::from(cause.clone());
         assert_eq!(std::error::Error::source(&error).unwrap().to_string(), cause.to_string());
         let input = crate::rules::names::check_id("work_id", "").unwrap_err();

@@ -3,8 +3,8 @@
 use prost::Message;
 
 use crate::ledger::EventRecord;
-use crate::stored::LeaseEvent;
-use crate::stored::lease_event::Event;
+use crate::proto::LeaseEvent;
+use crate::proto::lease_event::Event;
 
 use super::LeaseError;
 

@@ -5,8 +5,8 @@
 
 use prost::Message;
 
-use crate::stored::lease_event::Event;
-use crate::stored::{LeaseConflict, LeaseEvent, LeaseExpired, LeaseIssued, LeaseReleased, LeaseRenewed};
+use crate::proto::lease_event::Event;
+use crate::proto::{LeaseConflict, LeaseEvent, LeaseExpired, LeaseIssued, LeaseReleased, LeaseRenewed};
 
 /// The payload of `lease.issued`: `actor_id` gets `work_id` from `issued_at` until `expires_at`, both in
 /// Unix nanoseconds.
@@ -124,9 +124,9 @@ mod tests {
         assert_eq!(renewed.encode_to_vec(), b"\x22\x01\x01\x28\x02\x30\x03");
         let expired = LeaseExpired { tick: 1, tick_rate_hz: 2, ..LeaseExpired::default() };
         assert_eq!(expired.encode_to_vec(), b"\xA0\x06\x01\xA8\x06\x02");
-        let denied = payload(Event::IssueDenied(crate::stored::LeaseIssueDenied::default()));
+        let denied = payload(Event::IssueDenied(crate::proto::LeaseIssueDenied::default()));
         assert_eq!(denied, b"\x32\x00");
-        let revoked = payload(Event::Revoked(crate::stored::LeaseRevoked::default()));
+        let revoked = payload(Event::Revoked(crate::proto::LeaseRevoked::default()));
         assert_eq!(revoked, b"\xA2\x06\x00");
     }
 

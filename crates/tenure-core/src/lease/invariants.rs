@@ -1,7 +1,7 @@
 //! What is true of every projection, whatever was applied to it.
 
 use crate::rules::names::{check_id, check_signature_length};
-use crate::rules::time::lasts;
+use crate::rules::time::has_duration;
 
 use super::{Lease, LeaseReducerState, LeaseState};
 
@@ -55,33 +55,35 @@ fn invariant_one_lease(lease: &Lease) -> Result<(), String> {
         .and_then(|()| check_id("actor_id", &lease.actor_id))
         .and_then(|()| check_signature_length("registrar_signature", &lease.registrar_signature));
     valid.map_err(|error| error.to_string())?;
-    let told = |holds: bool, law: &str| if holds { Ok(()) } else { Err(law.to_owned()) };
+    let ensure = |holds: bool, law: &str| if holds { Ok(()) } else { Err(law.to_owned()) };
 
-    told(!lease.registrar_signature.is_empty(), "is not signed")?;
-    told(lasts(lease.issued_at, lease.expires_at), "expires before it is issued")?;
-    told(
+    ensure(!lease.registrar_signature.is_empty(), "is not signed")?;
+    ensure(has_duration(lease.issued_at, lease.expires_at), "expires before it is issued")?;
+    ensure(
         match (lease.issued_at_tick, lease.expires_at_tick) {
             (None, None) => true,
             (Some(issued), Some(end)) => {
-                issued.tick_rate_hz() != 0 && issued.same_clock(end) && lasts(issued.value(), end.value())
+                issued.tick_rate_hz() != 0
+                    && issued.same_clock(end)
+                    && has_duration(issued.value(), end.value())
             }
             _ => false,
         },
         "its ticks do not belong together",
     )?;
-    told(
+    ensure(
         (lease.renewal_count > 0) == lease.last_renewed_at.is_some(),
         "its count of renewals and the date of the last one disagree",
     )?;
-    told(
+    ensure(
         lease.release_reason.is_some() == (lease.state == LeaseState::Released),
         "a reason belongs to a released lease and to no other",
     )?;
-    told(
+    ensure(
         lease.terminated_at.is_some() == lease.state.is_terminal(),
         "an end belongs to a lease that has ended",
     )?;
-    told(
+    ensure(
         lease.terminated_at.is_none_or(|ended| (lease.issued_at..=lease.expires_at).contains(&ended)),
         "it did not end within its own time",
     )

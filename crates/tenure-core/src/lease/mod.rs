@@ -135,12 +135,12 @@
 #![warn(missing_docs)]
 
 mod checkpoint;
+#[cfg(doctest)]
+mod compile_fail;
 mod error;
 mod event;
 pub mod helpers;
 mod invariants;
-#[cfg(doctest)]
-mod must_not_compile;
 mod projection;
 mod reason;
 mod record;

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use crate::rules::time::is_over;
+use crate::rules::time::is_expired;
 
 use super::{HtfTick, Lease, LeaseState};
 
@@ -43,12 +43,12 @@ impl LeaseReducerState {
 
     /// Every active lease.
     pub fn active_leases(&self) -> Vec<&Lease> {
-        self.those(Lease::is_active)
+        self.leases_where(Lease::is_active)
     }
 
     /// Every lease that this actor holds or held.
     pub fn leases_by_actor(&self, actor_id: &str) -> Vec<&Lease> {
-        self.those(|lease| lease.actor_id == actor_id)
+        self.leases_where(|lease| lease.actor_id == actor_id)
     }
 
     /// Active leases that are over at `current_tick`: those for which `lease.expired` is due.
@@ -56,13 +56,13 @@ impl LeaseReducerState {
     /// A lease without ticks, or with another rate, is always among them, because it cannot be shown to
     /// live. One without ticks can still only be expired by wall time; see [`super::LeaseReducer`].
     pub fn get_expired_but_active_at_tick(&self, current_tick: &HtfTick) -> Vec<&Lease> {
-        self.those(|lease| lease.is_active() && lease.is_expired_at_tick(current_tick))
+        self.leases_where(|lease| lease.is_active() && lease.is_expired_at_tick(current_tick))
     }
 
     /// Active leases that by wall time are over at the Unix nanosecond `current_time`.
     #[deprecated(note = "a wall clock can be set; ask get_expired_but_active_at_tick")]
     pub fn get_expired_but_active(&self, current_time: u64) -> Vec<&Lease> {
-        self.those(|lease| lease.is_over_by_wall_clock(current_time))
+        self.leases_where(|lease| lease.is_expired_by_wall_clock(current_time))
     }
 
     /// How many leases there are, in whatever state.
@@ -106,10 +106,10 @@ impl LeaseReducerState {
     /// CTR-0403: forgets every lease that ended before the Unix nanosecond `before_timestamp`, going by
     /// its `terminated_at`, and says how many those were.
     pub fn prune_terminal_leases_before(&mut self, before_timestamp: u64) -> usize {
-        self.prune(|lease| lease.terminated_at.is_some_and(|ended| !is_over(ended, before_timestamp)))
+        self.prune(|lease| lease.terminated_at.is_some_and(|ended| !is_expired(ended, before_timestamp)))
     }
 
-    fn those(&self, wanted: impl Fn(&Lease) -> bool) -> Vec<&Lease> {
+    fn leases_where(&self, wanted: impl Fn(&Lease) -> bool) -> Vec<&Lease> {
         let mut found: Vec<&Lease> = self.leases.values().filter(|lease| wanted(lease)).collect();
         found.sort_unstable_by(|one, other| one.lease_id.cmp(&other.lease_id));
         found

@@ -1,6 +1,6 @@
 //! A lease as the events so far describe it.
 
-use crate::rules::time::{is_over, remaining};
+use crate::rules::time::{is_expired, remaining};
 
 use super::{HtfTick, LeaseState, ReleaseReason};
 
@@ -52,7 +52,7 @@ impl Lease {
     /// rate than the lease's. INV-0305: no wall clock has a say in it.
     pub fn is_expired_at_tick(&self, tick: &HtfTick) -> bool {
         match self.expires_at_tick {
-            Some(end) if end.same_clock(*tick) => self.is_active() && is_over(tick.value(), end.value()),
+            Some(end) if end.same_clock(*tick) => self.is_active() && is_expired(tick.value(), end.value()),
             _ => true,
         }
     }
@@ -68,7 +68,7 @@ impl Lease {
     /// CTR-0304: whether an active lease is over at the Unix nanosecond `now`.
     #[deprecated(note = "a wall clock can be set; ask is_expired_at_tick")]
     pub fn is_expired_at(&self, now: u64) -> bool {
-        self.is_over_by_wall_clock(now)
+        self.is_expired_by_wall_clock(now)
     }
 
     /// CTR-0305: how many nanoseconds are left at the Unix nanosecond `now`.
@@ -105,8 +105,8 @@ impl Lease {
             .map_or(self.expires_at, |elapsed| self.issued_at.saturating_add(elapsed).min(self.expires_at))
     }
 
-    pub(super) fn is_over_by_wall_clock(&self, now: u64) -> bool {
-        self.is_active() && is_over(now, self.expires_at)
+    pub(super) fn is_expired_by_wall_clock(&self, now: u64) -> bool {
+        self.is_active() && is_expired(now, self.expires_at)
     }
 }
 

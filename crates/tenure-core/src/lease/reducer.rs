@@ -1,11 +1,11 @@
 //! Applies lease events, one after the other, and refuses those that break a rule.
 
 use crate::ledger::EventRecord;
+use crate::proto::lease_event::Event;
+use crate::proto::{LeaseExpired, LeaseIssued, LeaseReleased, LeaseRenewed, LeaseRevoked, RevocationCause};
 use crate::reducer::{Reducer, ReducerContext};
 use crate::rules::names::{check_id, check_signature_length};
-use crate::rules::time::{extends, is_over, lasts};
-use crate::stored::lease_event::Event;
-use crate::stored::{LeaseExpired, LeaseIssued, LeaseReleased, LeaseRenewed, LeaseRevoked, RevocationCause};
+use crate::rules::time::{extends, has_duration, is_expired};
 
 use super::{HtfTick, Lease, LeaseError, LeaseReducerState, LeaseState, ReleaseReason, event};
 
@@ -55,7 +55,7 @@ impl LeaseReducer {
             return Err(LeaseError::WorkAlreadyLeased { work_id: issued.work_id, existing_lease_id });
         }
         check_signed(&issued.lease_id, &issued.registrar_signature)?;
-        if !lasts(issued.issued_at, issued.expires_at) {
+        if !has_duration(issued.issued_at, issued.expires_at) {
             let (from, until) = (issued.issued_at, issued.expires_at);
             let reason = format!("is {until}; it must be later than issued_at, which is {from}");
             return Err(LeaseError::invalid("expires_at", reason));
@@ -199,7 +199,7 @@ fn ticks_of(issued: &LeaseIssued) -> Result<Option<(HtfTick, HtfTick)>, LeaseErr
         return Ok(None);
     }
     let (issued_at_tick, expires_at_tick) = (issued.issued_at_tick, issued.expires_at_tick);
-    if !lasts(issued_at_tick, expires_at_tick) {
+    if !has_duration(issued_at_tick, expires_at_tick) {
         let lease_id = issued.lease_id.clone();
         return Err(LeaseError::InvalidTickTiming { lease_id, issued_at_tick, expires_at_tick });
     }
@@ -226,14 +226,14 @@ fn check_renewal(lease: &Lease, renewed: &LeaseRenewed) -> Result<Option<HtfTick
         }
         return Ok(None);
     };
-    if is_over(renewed.tick, end.value()) {
+    if is_expired(renewed.tick, end.value()) {
         return Err(LeaseError::LeaseExpired { lease_id: lease_id(), expired_at: end.value() });
     }
     if !extends(end.value(), renewed.new_expires_at_tick) {
         return Err(does_not_extend(end.value(), renewed.new_expires_at_tick));
     }
     // Wall time decides nothing here, but INV-0302 holds for as long as the lease does.
-    if !lasts(lease.issued_at, renewed.new_expires_at) {
+    if !has_duration(lease.issued_at, renewed.new_expires_at) {
         let reason = format!("is {}; the lease was issued at {}", renewed.new_expires_at, lease.issued_at);
         return Err(LeaseError::invalid("new_expires_at", reason));
     }
@@ -247,7 +247,7 @@ fn check_expiry(lease: &Lease, expired: &LeaseExpired) -> Result<(), LeaseError>
         Some(end) if expired.tick_rate_hz != end.tick_rate_hz() => (0, end.value()),
         Some(end) => (expired.tick, end.value()),
     };
-    if !is_over(provided, lease_expires_at) {
+    if !is_expired(provided, lease_expires_at) {
         let lease_id = lease.lease_id.clone();
         return Err(LeaseError::InvalidExpiration { lease_id, provided, lease_expires_at });
     }

@@ -22,7 +22,7 @@ pub const MAX_RESOURCE_BYTES: usize = MAX_NAME_BYTES + 16;
 /// Stands between a resource and a lease id where one resource has several leases.
 ///
 /// It is a control character, which no name may hold, so a joined id never meets a plain one.
-pub const JOINT: char = '\u{1F}';
+pub const ID_SEPARATOR: char = '\u{1F}';
 
 /// A value that cannot be accepted, and why. Nothing was changed.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
@@ -42,7 +42,7 @@ impl InvalidInput {
 /// Checks a stored id: not empty, at most [`MAX_ID_BYTES`] bytes, no control character but [`JOINT`].
 pub fn check_id(field: &'static str, id: &str) -> Result<(), InvalidInput> {
     check_length(field, id.len(), MAX_ID_BYTES)?;
-    check_characters(field, id.chars().filter(|character| *character != JOINT))
+    check_characters(field, id.chars().filter(|character| *character != ID_SEPARATOR))
 }
 
 /// Checks a full name: not empty, at most [`MAX_NAME_BYTES`] bytes, no control character.
@@ -61,7 +61,7 @@ pub fn check_name_within(field: &'static str, name: &str, most: usize) -> Result
 }
 
 /// Whether a text for people can be stored: it may be empty, but has bounds like a name.
-pub fn is_text(text: &str) -> bool {
+pub fn is_storable_text(text: &str) -> bool {
     text.is_empty() || check_name("text", text).is_ok()
 }
 
@@ -88,17 +88,21 @@ pub fn check_signature_length(field: &'static str, signature: &[u8]) -> Result<(
 /// assert_ne!(stored_id(&digest), digest);
 /// ```
 pub fn stored_id(name: &str) -> Cow<'_, str> {
-    if is_its_own_id(name) { name.into() } else { format!("b3-{}", blake3::hash(name.as_bytes())).into() }
+    if is_stored_verbatim(name) {
+        name.into()
+    } else {
+        format!("b3-{}", blake3::hash(name.as_bytes())).into()
+    }
 }
 
 /// Whether a name is stored as it is.
-pub fn is_its_own_id(name: &str) -> bool {
+pub fn is_stored_verbatim(name: &str) -> bool {
     name.len() <= MAX_ID_BYTES && !(name.len() == DIGEST_ID_BYTES && name.starts_with("b3-"))
 }
 
 /// Whether `id` is the id under which `name` is stored.
 pub fn is_stored_as(name: &str, id: &str) -> bool {
-    if is_its_own_id(name) { name == id } else { stored_id(name) == id }
+    if is_stored_verbatim(name) { name == id } else { stored_id(name) == id }
 }
 
 fn check_length(field: &'static str, length: usize, most: usize) -> Result<(), InvalidInput> {

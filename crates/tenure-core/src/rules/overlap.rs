@@ -6,54 +6,57 @@
 use std::cmp::Reverse;
 
 /// The kinds of resources that have parts.
-pub const KINDS: [&str; 5] = ["FILE:", "SYMBOL:", "API_ENDPOINT:", "DATABASE_TABLE:", "CONFIG_KEY:"];
+pub const HIERARCHICAL_KINDS: [&str; 5] =
+    ["FILE:", "SYMBOL:", "API_ENDPOINT:", "DATABASE_TABLE:", "CONFIG_KEY:"];
 
 /// What a name means.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Reach<'a> {
-    Itself(&'a str),
+pub enum ResourcePattern<'a> {
+    Exact(&'a str),
     /// Whatever begins like this: a folder, or a pattern, of which what stands before its first wildcard counts.
-    Below(&'a str),
+    Prefix(&'a str),
 }
 
-impl<'a> Reach<'a> {
+impl<'a> ResourcePattern<'a> {
     /// What `name` means.
     ///
     /// `FILE:src/` is everything below that folder, `FILE:src` is not. `*` and `?` make a pattern, and so do braces with a
     /// comma in them. A bracket alone does not: `[id].tsx` is a common name.
-    pub fn of(name: &'a str) -> Self {
-        if !has_parts(name) {
-            return Reach::Itself(name);
+    pub fn from_name(name: &'a str) -> Self {
+        if !is_hierarchical(name) {
+            return ResourcePattern::Exact(name);
         }
         if let Some(end) = first_wildcard(name) {
-            return Reach::Below(&name[..end]);
+            return ResourcePattern::Prefix(&name[..end]);
         }
-        if name.ends_with('/') { Reach::Below(name) } else { Reach::Itself(name) }
+        if name.ends_with('/') { ResourcePattern::Prefix(name) } else { ResourcePattern::Exact(name) }
     }
 
     /// What names begin with, or are.
     pub fn literal(self) -> &'a str {
         match self {
-            Reach::Itself(text) | Reach::Below(text) => text,
+            ResourcePattern::Exact(text) | ResourcePattern::Prefix(text) => text,
         }
     }
 
     /// Whether all of the other is part of this one.
-    pub fn covers(self, other: Reach<'_>) -> bool {
+    pub fn covers(self, other: ResourcePattern<'_>) -> bool {
         match (self, other) {
-            (Reach::Below(one), other) => other.literal().starts_with(one),
-            (Reach::Itself(one), Reach::Itself(other)) => one == other,
-            (Reach::Itself(_), Reach::Below(_)) => false,
+            (ResourcePattern::Prefix(one), other) => other.literal().starts_with(one),
+            (ResourcePattern::Exact(one), ResourcePattern::Exact(other)) => one == other,
+            (ResourcePattern::Exact(_), ResourcePattern::Prefix(_)) => false,
         }
     }
 
     /// Whether the two have something in common.
-    pub fn meets(self, other: Reach<'_>) -> bool {
+    pub fn overlaps(self, other: ResourcePattern<'_>) -> bool {
         match (self, other) {
-            (Reach::Itself(one), Reach::Itself(other)) => one == other,
-            (Reach::Below(one), Reach::Itself(other)) => other.starts_with(one),
-            (Reach::Itself(one), Reach::Below(other)) => one.starts_with(other),
-            (Reach::Below(one), Reach::Below(other)) => one.starts_with(other) || other.starts_with(one),
+            (ResourcePattern::Exact(one), ResourcePattern::Exact(other)) => one == other,
+            (ResourcePattern::Prefix(one), ResourcePattern::Exact(other)) => other.starts_with(one),
+            (ResourcePattern::Exact(one), ResourcePattern::Prefix(other)) => one.starts_with(other),
+            (ResourcePattern::Prefix(one), ResourcePattern::Prefix(other)) => {
+                one.starts_with(other) || other.starts_with(one)
+            }
         }
     }
 }
@@ -66,8 +69,8 @@ impl<'a> Reach<'a> {
 /// assert!(overlap("FILE:src/*.rs", "FILE:src/lib.rs"));
 /// assert!(!overlap("deploy:a/", "deploy:a/b"));
 /// ```
-pub fn overlap(one: &str, other: &str) -> bool {
-    one == other || Reach::of(one).meets(Reach::of(other))
+pub fn overlaps(one: &str, other: &str) -> bool {
+    one == other || ResourcePattern::from_name(one).overlaps(ResourcePattern::from_name(other))
 }
 
 /// The places of those of `names` that nothing else among them covers: that neither lie within another that is at least as
@@ -75,10 +78,11 @@ pub fn overlap(one: &str, other: &str) -> bool {
 ///
 /// Two that remain overlap only if the inner one is the stronger, so whoever walks over what is around each of them meets
 /// nothing much more often than there are strengths.
-pub fn uncovered<'a>(names: impl IntoIterator<Item = (&'a str, u8)>) -> Vec<usize> {
+pub fn maximal_indices<'a>(names: impl IntoIterator<Item = (&'a str, u8)>) -> Vec<usize> {
     let names = names.into_iter().enumerate();
-    let mut all: Vec<_> = names.map(|(place, (name, strength))| (Reach::of(name), strength, place)).collect();
-    let is_folder = |reach: &Reach<'_>| matches!(reach, Reach::Below(_));
+    let mut all: Vec<_> =
+        names.map(|(place, (name, strength))| (ResourcePattern::from_name(name), strength, place)).collect();
+    let is_folder = |reach: &ResourcePattern<'_>| matches!(reach, ResourcePattern::Prefix(_));
     if !all.iter().any(|(reach, ..)| is_folder(reach)) {
         return (0..all.len()).collect();
     }
@@ -86,7 +90,7 @@ pub fn uncovered<'a>(names: impl IntoIterator<Item = (&'a str, u8)>) -> Vec<usiz
     all.sort_unstable_by_key(|(reach, strength, place)| {
         (reach.literal(), !is_folder(reach), Reverse(*strength), *place)
     });
-    let mut above: Vec<(Reach<'_>, u8)> = Vec::new();
+    let mut above: Vec<(ResourcePattern<'_>, u8)> = Vec::new();
     all.retain(|(reach, strength, _)| {
         while above.pop_if(|(folder, _)| !folder.covers(*reach)).is_some() {}
         let remains = above.iter().all(|(_, stronger)| stronger < strength);
@@ -101,10 +105,10 @@ pub fn uncovered<'a>(names: impl IntoIterator<Item = (&'a str, u8)>) -> Vec<usiz
 }
 
 /// Whether resources of this name's kind have parts.
-pub fn has_parts(name: &str) -> bool {
+pub fn is_hierarchical(name: &str) -> bool {
     // Nearly all other names begin with a small letter.
     name.starts_with(|first: char| first.is_ascii_uppercase())
-        && KINDS.iter().any(|kind| name.starts_with(kind))
+        && HIERARCHICAL_KINDS.iter().any(|kind| name.starts_with(kind))
 }
 
 /// Where the first wildcard stands, if there is one.
@@ -129,13 +133,13 @@ mod tests {
     fn resource_names_parse_to_exact_or_prefix_patterns() {
         let below = ["FILE:src/", "FILE:src/*.rs", "FILE:src/?", "FILE:src/{a,b}.rs", "FILE:src/[ab]*"];
         for name in below {
-            assert_eq!(Reach::of(name), Reach::Below("FILE:src/"), "{name}");
+            assert_eq!(ResourcePattern::from_name(name), ResourcePattern::Prefix("FILE:src/"), "{name}");
         }
-        assert_eq!(Reach::of("FILE:*"), Reach::Below("FILE:"));
-        assert_eq!(Reach::of("CONFIG_KEY:a.*"), Reach::Below("CONFIG_KEY:a."));
+        assert_eq!(ResourcePattern::from_name("FILE:*"), ResourcePattern::Prefix("FILE:"));
+        assert_eq!(ResourcePattern::from_name("CONFIG_KEY:a.*"), ResourcePattern::Prefix("CONFIG_KEY:a."));
         for name in ["FILE:src", "FILE:app/[id].tsx", "FILE:a{b}", "work:a/", "file:src/", "deploy:*", "FILE"]
         {
-            assert_eq!(Reach::of(name), Reach::Itself(name), "{name}");
+            assert_eq!(ResourcePattern::from_name(name), ResourcePattern::Exact(name), "{name}");
         }
     }
 
@@ -153,9 +157,9 @@ mod tests {
             "FILE:a/*/c",
             "FILE:b/",
         ];
-        let means = |name: &str, thing: &str| match Reach::of(name) {
-            Reach::Itself(own) => own == thing,
-            Reach::Below(own) => thing.starts_with(own),
+        let means = |name: &str, thing: &str| match ResourcePattern::from_name(name) {
+            ResourcePattern::Exact(own) => own == thing,
+            ResourcePattern::Prefix(own) => thing.starts_with(own),
         };
         let things = [
             "FILE:a",
@@ -172,7 +176,7 @@ mod tests {
         for one in names {
             for other in names {
                 let shared = things.iter().any(|thing| means(one, thing) && means(other, thing));
-                assert_eq!(overlap(one, other), shared, "{one} and {other}");
+                assert_eq!(overlaps(one, other), shared, "{one} and {other}");
             }
         }
     }
@@ -185,15 +189,15 @@ mod tests {
             names in proptest::collection::vec(("(FILE:|work:)(a|b|/|\\*){0,4}", 0..3_u8), 1..16),
             other in "(FILE:|work:)(a|b|/|\\*){0,4}",
         ) {
-            let remain = uncovered(names.iter().map(|(name, strength)| (&name[..], *strength)));
+            let remain = maximal_indices(names.iter().map(|(name, strength)| (&name[..], *strength)));
             prop_assert!(remain.is_sorted_by(|one, other| one < other));
             for (place, (name, strength)) in names.iter().enumerate() {
-                let alike = |at: &&usize| names[**at].1 >= *strength && overlap(&names[**at].0, &other);
-                prop_assert!(!overlap(name, &other) || remain.iter().any(|at| alike(&at)), "{name}");
+                let alike = |at: &&usize| names[**at].1 >= *strength && overlaps(&names[**at].0, &other);
+                prop_assert!(!overlaps(name, &other) || remain.iter().any(|at| alike(&at)), "{name}");
                 let within = |at: &usize| {
                     let (outer, stronger) = &names[*at];
-                    let is_folder = matches!(Reach::of(outer), Reach::Below(_));
-                    is_folder && *at != place && stronger >= strength && Reach::of(outer).covers(Reach::of(name))
+                    let is_folder = matches!(ResourcePattern::from_name(outer), ResourcePattern::Prefix(_));
+                    is_folder && *at != place && stronger >= strength && ResourcePattern::from_name(outer).covers(ResourcePattern::from_name(name))
                 };
                 prop_assert!(!remain.contains(&place) || !remain.iter().any(within), "{name}");
             }

@@ -9,7 +9,7 @@
 /// assert!(!is_over(9, 10));
 /// assert!(is_over(10, 10));
 /// ```
-pub const fn is_over(now: u64, expires_at: u64) -> bool {
+pub const fn is_expired(now: u64, expires_at: u64) -> bool {
     now >= expires_at
 }
 
@@ -19,7 +19,7 @@ pub const fn remaining(now: u64, expires_at: u64) -> u64 {
 }
 
 /// Whether a lease from `issued_at` to `expires_at` would live at all.
-pub const fn lasts(issued_at: u64, expires_at: u64) -> bool {
+pub const fn has_duration(issued_at: u64, expires_at: u64) -> bool {
     expires_at > issued_at
 }
 

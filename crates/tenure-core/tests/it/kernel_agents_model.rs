@@ -1,12 +1,15 @@
 //! A second opinion on what becomes of a manifest: plain lists, and the rules as they are told to people.
 
-use tenure_core::kernel::{Declare, Fence, Holder, Mode, Rank, Refusal, Resource, State, Tick, Want};
+use tenure_core::kernel::{
+    AgentRank, DeclareManifest, Fence, Holder, KernelState, LeaseMode, LeaseRequest, Rejection, Resource,
+    Tick,
+};
 
-use crate::kernel_model::{meet, together};
+use crate::kernel_model::{are_compatible, overlaps};
 
 /// What becomes of a manifest.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Verdict {
+pub enum ManifestOutcome {
     Granted,
     Wait,
     Die,
@@ -16,142 +19,149 @@ pub enum Verdict {
 
 /// Who holds what and who waits for what, with the age of each.
 #[derive(Debug)]
-pub struct Model {
-    held: Vec<(Option<Rank>, Holder, Resource, Mode)>,
-    waiting: Vec<(Rank, Vec<Want>)>,
+pub struct AgentModel {
+    held: Vec<(Option<AgentRank>, Holder, Resource, LeaseMode)>,
+    waiting: Vec<(AgentRank, Vec<LeaseRequest>)>,
     /// Those who wait in line, with those who have no age: no agent waits for them, and they do not wait as agents.
-    in_line: Vec<(Holder, Vec<Want>)>,
+    queued: Vec<(Holder, Vec<LeaseRequest>)>,
 }
 
-impl Model {
+impl AgentModel {
     /// Everything that lives, provided that everything that is over has been announced.
-    pub fn of(state: &State, now: Tick) -> Option<Self> {
+    pub fn from_state(state: &KernelState, now: Tick) -> Option<Self> {
         let age = |holder: &Holder| {
             let priority = state.agent(holder)?.priority?;
-            Some(Rank { priority, agent: holder.clone() })
+            Some(AgentRank { priority, agent: holder.clone() })
         };
         let leases: Vec<_> = state.leases_from(Fence(0)).collect();
-        let pending: Vec<_> = state.pending().collect();
+        let pending: Vec<_> = state.waiting_agents().collect();
         if leases.iter().any(|lease| lease.terms.expires_at <= now)
             || pending.iter().any(|one| one.until <= now)
         {
             return None;
         }
-        if state.tickets().any(|waiting| waiting.until <= now) {
+        if state.queue_tickets().any(|waiting| waiting.until <= now) {
             return None;
         }
         let held = leases
             .iter()
             .map(|lease| (age(lease.holder), lease.holder.clone(), lease.resource.clone(), lease.terms.mode));
-        let waiting = pending.iter().map(|pending| (pending.rank.clone(), pending.wants.clone()));
-        let in_line = state.tickets().map(|waiting| (waiting.holder.clone(), waiting.wants.to_vec()));
-        Some(Self { held: held.collect(), waiting: waiting.collect(), in_line: in_line.collect() })
+        let waiting = pending.iter().map(|pending| (pending.rank.clone(), pending.requests.clone()));
+        let in_line =
+            state.queue_tickets().map(|waiting| (waiting.holder.clone(), waiting.requests.to_vec()));
+        Some(Self { held: held.collect(), waiting: waiting.collect(), queued: in_line.collect() })
     }
 
     /// What a manifest has to be answered with.
-    pub fn verdict(mut self, state: &State, declare: &Declare) -> Verdict {
-        let own = Rank { priority: declare.priority, agent: declare.agent.clone() };
-        if let Some(refusal) = self.refusal(state, &own) {
+    pub fn outcome(mut self, state: &KernelState, declare: &DeclareManifest) -> ManifestOutcome {
+        let own = AgentRank { priority: declare.priority, agent: declare.agent.clone() };
+        if let Some(refusal) = self.rejection(state, &own) {
             return refusal;
         }
         // An attempt that begins makes the agent as old as it says, for what it holds without an age too.
         for held in self.held.iter_mut().filter(|held| held.1 == own.agent) {
             held.0 = Some(own.clone());
         }
-        match self.judge(&own, &declare.wants) {
-            Verdict::Wait => self.settle(own, declare.wants.clone()),
+        match self.judge(&own, &declare.requests) {
+            ManifestOutcome::Wait => self.reevaluate(own, declare.requests.clone()),
             verdict => verdict,
         }
     }
 
-    fn refusal(&self, state: &State, own: &Rank) -> Option<Verdict> {
+    fn rejection(&self, state: &KernelState, own: &AgentRank) -> Option<ManifestOutcome> {
         let agent = state.agent(&own.agent)?;
         let has = agent.priority?;
         let goes_on = agent.retry_at.is_some()
             || self.held.iter().any(|held| held.1 == own.agent)
             || self.waiting.iter().any(|(rank, _)| rank.agent == own.agent);
-        if agent.used_up && own.priority <= has {
-            return Some(Verdict::LeaseTimeUsed);
+        if agent.hold_time_used_up && own.priority <= has {
+            return Some(ManifestOutcome::LeaseTimeUsed);
         }
         let is_other = own.priority < has || goes_on && own.priority != has;
-        is_other.then_some(Verdict::PriorityFixed)
+        is_other.then_some(ManifestOutcome::PriorityFixed)
     }
 
-    fn judge<'a>(&'a self, own: &Rank, wants: &[Want]) -> Verdict {
-        let apart = |resource: &Resource, mode: Mode| {
-            wants.iter().any(|want| meet(&want.resource, resource) && !together(want.mode, mode))
+    fn judge<'a>(&'a self, own: &AgentRank, wants: &[LeaseRequest]) -> ManifestOutcome {
+        let apart = |resource: &Resource, mode: LeaseMode| {
+            wants.iter().any(|want| overlaps(&want.resource, resource) && !are_compatible(want.mode, mode))
         };
         let holders = self.held.iter().filter(|held| held.1 != own.agent && apart(&held.2, held.3));
-        let stands_in_line = |holder: &Holder| self.in_line.iter().any(|(other, _)| other == holder);
-        let age = |holder: &Holder, age: &'a Option<Rank>| age.as_ref().filter(|_| !stands_in_line(holder));
-        let ages: Vec<Option<&Rank>> = holders.map(|held| age(&held.1, &held.0)).collect();
+        let stands_in_line = |holder: &Holder| self.queued.iter().any(|(other, _)| other == holder);
+        let age =
+            |holder: &Holder, age: &'a Option<AgentRank>| age.as_ref().filter(|_| !stands_in_line(holder));
+        let ages: Vec<Option<&AgentRank>> = holders.map(|held| age(&held.1, &held.0)).collect();
         let older = self.waiting.iter().filter(|(rank, _)| rank.agent != own.agent && rank < own);
         let is_behind = older.flat_map(|(_, theirs)| theirs).any(|want| apart(&want.resource, want.mode));
         if is_behind || ages.iter().any(|age| age.is_none_or(|age| age < own)) {
-            return Verdict::Die;
+            return ManifestOutcome::Die;
         }
         // Who stands in line itself passes nobody, neither there nor among agents.
-        let line = self.in_line.iter().filter(|(other, _)| *other != own.agent).map(|(_, wants)| wants);
+        let line = self.queued.iter().filter(|(other, _)| *other != own.agent).map(|(_, wants)| wants);
         let agents = self.waiting.iter().filter(|(rank, _)| rank.agent != own.agent).map(|(_, wants)| wants);
         let is_passed = line.chain(agents).flatten().any(|want| apart(&want.resource, want.mode));
         match (ages.is_empty(), stands_in_line(&own.agent)) {
-            (true, true) if is_passed => Verdict::Die,
-            (true, _) => Verdict::Granted,
-            (false, true) => Verdict::Die,
-            (false, false) => Verdict::Wait,
+            (true, true) if is_passed => ManifestOutcome::Die,
+            (true, _) => ManifestOutcome::Granted,
+            (false, true) => ManifestOutcome::Die,
+            (false, false) => ManifestOutcome::Wait,
         }
     }
 
     /// Whoever now waits behind an older one dies, and loses what an older one waits for; then whoever has everything free
     /// gets it.
-    fn settle(mut self, own: Rank, wants: Vec<Want>) -> Verdict {
+    fn reevaluate(mut self, own: AgentRank, wants: Vec<LeaseRequest>) -> ManifestOutcome {
         self.waiting.push((own.clone(), wants.clone()));
         loop {
             self.waiting.sort_by(|one, other| one.0.cmp(&other.0));
             let find =
                 |verdict| self.waiting.iter().position(|(rank, wants)| self.judge(rank, wants) == verdict);
-            if let Some(index) = find(Verdict::Die) {
+            if let Some(index) = find(ManifestOutcome::Die) {
                 let (dead, _) = self.waiting.remove(index);
-                let older: Vec<Want> =
+                let older: Vec<LeaseRequest> =
                     self.waiting.iter().filter(|one| one.0 < dead).flat_map(|one| one.1.clone()).collect();
                 self.held.retain(|(_, holder, resource, mode)| {
                     let wanted = older
                         .iter()
-                        .any(|want| meet(&want.resource, resource) && !together(want.mode, *mode));
+                        .any(|want| overlaps(&want.resource, resource) && !are_compatible(want.mode, *mode));
                     *holder != dead.agent || !wanted
                 });
-            } else if let Some(index) = find(Verdict::Granted) {
+            } else if let Some(index) = find(ManifestOutcome::Granted) {
                 let (rank, got) = self.waiting.remove(index);
                 if rank == own && got == wants {
-                    return Verdict::Granted;
+                    return ManifestOutcome::Granted;
                 }
                 let agent = rank.agent.clone();
                 let own =
                     got.into_iter().map(|want| (Some(rank.clone()), agent.clone(), want.resource, want.mode));
                 self.held.extend(own);
             } else {
-                return Verdict::Wait;
+                return ManifestOutcome::Wait;
             }
         }
     }
 }
 
 /// The verdict that a refusal stands for.
-pub fn refused(refusal: &Refusal) -> Verdict {
+pub fn outcome_of_rejection(refusal: &Rejection) -> ManifestOutcome {
     match refusal {
-        Refusal::PriorityFixed { .. } => Verdict::PriorityFixed,
-        Refusal::LeaseTimeUsed { .. } => Verdict::LeaseTimeUsed,
+        Rejection::PriorityFixed { .. } => ManifestOutcome::PriorityFixed,
+        Rejection::LeaseTimeUsed { .. } => ManifestOutcome::LeaseTimeUsed,
         other => panic!("{other:?}"),
     }
 }
 
 /// Which of these an agent has no lease for.
-pub fn outside(state: &State, now: Tick, agent: &Holder, touched: &[(Resource, Mode)]) -> Vec<Resource> {
+pub fn touched_outside(
+    state: &KernelState,
+    now: Tick,
+    agent: &Holder,
+    touched: &[(Resource, LeaseMode)],
+) -> Vec<Resource> {
     // 2: alone, 1: lets others look, 0: looks.
-    let strength = |mode: Mode| match mode {
-        Mode::Exclusive | Mode::Mutates | Mode::Deletes | Mode::Renames => 2,
-        Mode::Provides => 1,
-        Mode::Shared | Mode::Consumes | Mode::DependsOn => 0,
+    let strength = |mode: LeaseMode| match mode {
+        LeaseMode::Exclusive | LeaseMode::Mutates | LeaseMode::Deletes | LeaseMode::Renames => 2,
+        LeaseMode::Provides => 1,
+        LeaseMode::Shared | LeaseMode::Consumes | LeaseMode::DependsOn => 0,
     };
     let part_of = |name: &str, whole: &str| {
         let beginning = whole.trim_end_matches('*');

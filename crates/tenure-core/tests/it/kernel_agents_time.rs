@@ -1,6 +1,6 @@
 //! Leases and waits of agents, to the tick: one microsecond before, at, and after.
 
-use crate::story::check;
+use crate::scenario::check;
 
 // S3-11, S3-13, S3-14, S3-20, S3-22, S3-25, S3-26
 #[test]

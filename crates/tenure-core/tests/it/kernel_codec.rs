@@ -3,28 +3,29 @@
 use proptest::prelude::*;
 use prost::Message;
 use tenure_core::kernel::{
-    Anchor, DecodeError, Event, Issued, LedgerTag, Mode, Stamp, State, Tick, decode, encode, encode_to,
+    ClockAnchor, DecodeError, EncodeContext, Event, IssuedLease, KernelState, LeaseMode, LedgerTag, Tick,
+    decode, encode, encode_to,
 };
 use tenure_core::ledger::EventRecord;
-use tenure_core::stored::{
+use tenure_core::proto::{
     self, IntentEvent, LeaseEvent, WaitEvent, clock_event, intent_event, lease_event, wait_event,
 };
-use tenure_core::wire::Fields;
+use tenure_core::protobuf_writer::ProtobufWriter;
 
-use crate::kernel_apply::survives;
-use crate::kernel_event_strategies::{any_event, near_event};
-use crate::kernel_golden::one_of_each;
+use crate::kernel_apply::apply_and_check;
+use crate::kernel_event_strategies::{any_event, plausible_event};
+use crate::kernel_golden::one_event_of_each_kind;
 use crate::kernel_strategies::config;
 
 pub const TAG: LedgerTag = LedgerTag(0xabcd);
 
-pub const STAMP: Stamp<'_> = Stamp {
+pub const STAMP: EncodeContext<'_> = EncodeContext {
     tag: TAG,
-    anchor: Anchor { tick: Tick(0), wall: 1_700_000_000_000_000_000 },
+    anchor: ClockAnchor { tick: Tick(0), wall: 1_700_000_000_000_000_000 },
     signature: b"signed",
 };
 
-pub fn store(event: &Event) -> EventRecord {
+pub fn encode_record(event: &Event) -> EventRecord {
     encode(event, STAMP)
 }
 
@@ -52,7 +53,7 @@ proptest! {
 
     #[test]
     fn events_round_trip_through_the_codec(event in any_event()) {
-        let record = store(&event);
+        let record = encode_record(&event);
         prop_assert!(Event::TYPE_NAMES.contains(&record.event_type.as_str()));
         prop_assert_eq!(decode(&record, TAG), Ok(Some(event)));
     }
@@ -60,15 +61,15 @@ proptest! {
     #[test]
     fn encode_to_matches_encode(event in any_event()) {
         let mut bytes = Vec::new();
-        encode_to(&event, STAMP, &mut Fields::behind(&mut bytes));
-        let EventRecord { event_type, session_id, actor_id, payload, .. } = store(&event);
-        prop_assert_eq!(bytes, stored::Record { event_type, session_id, actor_id, payload }.encode_to_vec());
+        encode_to(&event, STAMP, &mut ProtobufWriter::append_to(&mut bytes));
+        let EventRecord { event_type, session_id, actor_id, payload, .. } = encode_record(&event);
+        prop_assert_eq!(bytes, proto::Record { event_type, session_id, actor_id, payload }.encode_to_vec());
     }
 
     // S2-94: the reducer, and whoever indexes the ledger, counts on the bound
     #[test]
     fn stored_ids_are_limited_to_128_bytes(event in any_event()) {
-        let record = store(&event);
+        let record = encode_record(&event);
         prop_assert!(record.actor_id.len() <= 128);
         if let Event::Issued(issued) = &event {
             let message = issued_message(&record);
@@ -84,17 +85,17 @@ proptest! {
     ) {
         let record = EventRecord::new(event_type, "", actor, payload);
         if let Ok(Some(event)) = decode(&record, TAG) {
-            prop_assert_eq!(store(&event).event_type, event_type);
+            prop_assert_eq!(encode_record(&event).event_type, event_type);
         }
     }
 
     // One bit away from an event, where the decoder gets furthest. Whatever is still read is judged by apply.
     #[test]
     fn damaged_record_is_rejected_or_applied_safely(
-        events in prop::collection::vec(near_event(), 1..12), which in any::<prop::sample::Index>(),
+        events in prop::collection::vec(plausible_event(), 1..12), which in any::<prop::sample::Index>(),
         at in any::<prop::sample::Index>(), bit in 0..8_u32,
     ) {
-        let original = store(which.get(&events));
+        let original = encode_record(which.get(&events));
         prop_assume!(!original.payload.is_empty());
         let at = at.index(original.payload.len());
         let mut flipped = original.clone();
@@ -102,17 +103,17 @@ proptest! {
         let mut cut = original;
         cut.payload.truncate(at);
         for record in [flipped, cut] {
-            let mut state = State::default();
+            let mut state = KernelState::default();
             events.iter().for_each(|event| { let _ = state.apply(event); });
             if let Ok(Some(event)) = decode(&record, TAG) {
-                prop_assert_eq!(&store(&event).event_type, &record.event_type);
-                survives(&mut state, &event)?;
+                prop_assert_eq!(&encode_record(&event).event_type, &record.event_type);
+                apply_and_check(&mut state, &event)?;
             }
         }
     }
 }
 
-fn issued_message(record: &EventRecord) -> tenure_core::stored::LeaseIssued {
+fn issued_message(record: &EventRecord) -> tenure_core::proto::LeaseIssued {
     match LeaseEvent::decode(record.payload.as_slice()).expect("a lease event").event {
         Some(lease_event::Event::Issued(issued)) => issued,
         other => panic!("{other:?}"),
@@ -121,7 +122,7 @@ fn issued_message(record: &EventRecord) -> tenure_core::stored::LeaseIssued {
 
 /// The field that the record is refused for.
 #[track_caller]
-fn refused_for(record: &EventRecord) -> &'static str {
+fn rejected_field(record: &EventRecord) -> &'static str {
     match decode(record, TAG) {
         Err(DecodeError::Malformed { event_type, input }) => {
             assert_eq!(event_type, record.event_type);
@@ -141,10 +142,14 @@ fn changed(event_type: &str, change: impl Fn(&mut lease_event::Event)) -> EventR
 }
 
 fn record_of(event_type: &str) -> EventRecord {
-    one_of_each().iter().map(store).find(|record| record.event_type == event_type).expect("one of each")
+    one_event_of_each_kind()
+        .iter()
+        .map(encode_record)
+        .find(|record| record.event_type == event_type)
+        .expect("one of each")
 }
 
-fn posing_as(event_type: &str, record: EventRecord) -> EventRecord {
+fn with_event_type(event_type: &str, record: EventRecord) -> EventRecord {
     EventRecord::new(event_type, record.session_id, record.actor_id, record.payload)
 }
 
@@ -169,7 +174,7 @@ fn unexpected_tick_rate_is_rejected() {
                 lease_event::Event::Expired(expired) => expired.tick_rate_hz = rate,
                 _ => {}
             });
-            assert_eq!(refused_for(&record), "tick_rate_hz");
+            assert_eq!(rejected_field(&record), "tick_rate_hz");
         }
     }
 }
@@ -178,12 +183,12 @@ fn unexpected_tick_rate_is_rejected() {
 fn payload_of_another_event_type_is_rejected() {
     for payload_type in TYPES {
         for event_type in TYPES.into_iter().filter(|event_type| *event_type != payload_type) {
-            let record = posing_as(event_type, record_of(payload_type));
+            let record = with_event_type(event_type, record_of(payload_type));
             assert!(decode(&record, TAG).is_err(), "{payload_type} passed as {event_type}");
         }
     }
-    let unknown = posing_as("lease.sublet", record_of("lease.issued"));
-    assert_eq!(refused_for(&unknown), "event_type");
+    let unknown = with_event_type("lease.sublet", record_of("lease.issued"));
+    assert_eq!(rejected_field(&unknown), "event_type");
 }
 
 #[test]
@@ -197,7 +202,7 @@ fn audit_records_are_ignored_and_cannot_carry_another_type() {
         assert_eq!(decode(&EventRecord::new(own_type, "", "registrar", payload.clone()), TAG), Ok(None));
         for event_type in ["lease.issued", "lease.revoked", "lease.sublet"] {
             let record = EventRecord::new(event_type, "", "registrar", payload.clone());
-            assert_eq!(refused_for(&record), "event_type", "{own_type} passed as {event_type}");
+            assert_eq!(rejected_field(&record), "event_type", "{own_type} passed as {event_type}");
         }
     }
 }
@@ -211,10 +216,12 @@ fn records_of_other_reducers_are_ignored() {
 
 #[test]
 fn only_shareable_leases_have_a_joined_work_id() {
-    let Some(Event::Issued(issued)) = one_of_each().into_iter().next() else { panic!("a lease comes first") };
-    for mode in Mode::ALL {
-        let message = issued_message(&store(&Event::Issued(Issued { mode, ..issued.clone() })));
-        let shares = matches!(mode, Mode::Shared | Mode::Consumes | Mode::DependsOn);
+    let Some(Event::Issued(issued)) = one_event_of_each_kind().into_iter().next() else {
+        panic!("a lease comes first")
+    };
+    for mode in LeaseMode::ALL {
+        let message = issued_message(&encode_record(&Event::Issued(IssuedLease { mode, ..issued.clone() })));
+        let shares = matches!(mode, LeaseMode::Shared | LeaseMode::Consumes | LeaseMode::DependsOn);
         let expected = if shares { "deploy:prod\u{1F}0000abcd-17" } else { "deploy:prod" };
         assert_eq!(message.work_id, expected, "{mode:?}");
     }
@@ -223,7 +230,7 @@ fn only_shareable_leases_have_a_joined_work_id() {
 #[test]
 fn empty_payload_is_rejected() {
     for event_type in TYPES {
-        assert_eq!(refused_for(&EventRecord::new(event_type, "", "registrar", [])), "payload");
+        assert_eq!(rejected_field(&EventRecord::new(event_type, "", "registrar", [])), "payload");
     }
 }
 
@@ -235,13 +242,13 @@ fn unknown_enum_numbers_are_rejected() {
                 issued.mode = code;
             }
         });
-        assert_eq!(refused_for(&record), "mode");
+        assert_eq!(rejected_field(&record), "mode");
         let record = changed("lease.revoked", |event| {
             if let lease_event::Event::Revoked(revoked) = event {
                 revoked.cause = code;
             }
         });
-        assert_eq!(refused_for(&record), "cause");
+        assert_eq!(rejected_field(&record), "cause");
         for (event_type, field) in [("wait.left", "end"), ("wait.queued", "mode")] {
             let mut record = record_of(event_type);
             let mut message = WaitEvent::decode(record.payload.as_slice()).expect("a wait event");
@@ -250,28 +257,28 @@ fn unknown_enum_numbers_are_rejected() {
                 wait_event::Event::Queued(queued) => queued.wants[0].mode = code,
             }
             record.payload = message.encode_to_vec();
-            assert_eq!(refused_for(&record), field);
+            assert_eq!(rejected_field(&record), field);
         }
     }
 }
 
 #[test]
 fn inconsistent_ids_are_rejected() {
-    let issued = |change: fn(&mut tenure_core::stored::LeaseIssued)| {
+    let issued = |change: fn(&mut tenure_core::proto::LeaseIssued)| {
         changed("lease.issued", move |event| {
             if let lease_event::Event::Issued(issued) = event {
                 change(issued);
             }
         })
     };
-    assert_eq!(refused_for(&issued(|issued| issued.fence += 1)), "lease_id");
-    assert_eq!(refused_for(&issued(|issued| issued.lease_id = "0000ABCD-17".into())), "lease_id");
-    assert_eq!(refused_for(&issued(|issued| issued.work_id = "x".into())), "work_id");
-    assert_eq!(refused_for(&issued(|issued| issued.holder = "x".into())), "actor_id");
-    assert_eq!(refused_for(&issued(|issued| issued.resource = "a\nb".into())), "resource");
-    assert_eq!(refused_for(&issued(|issued| issued.principal.clear())), "principal");
-    assert_eq!(refused_for(&issued(|issued| issued.nonce = vec![0; 15])), "nonce");
-    assert_eq!(refused_for(&issued(|issued| issued.labels.push(issued.labels[0].clone()))), "labels");
+    assert_eq!(rejected_field(&issued(|issued| issued.fence += 1)), "lease_id");
+    assert_eq!(rejected_field(&issued(|issued| issued.lease_id = "0000ABCD-17".into())), "lease_id");
+    assert_eq!(rejected_field(&issued(|issued| issued.work_id = "x".into())), "work_id");
+    assert_eq!(rejected_field(&issued(|issued| issued.holder = "x".into())), "actor_id");
+    assert_eq!(rejected_field(&issued(|issued| issued.resource = "a\nb".into())), "resource");
+    assert_eq!(rejected_field(&issued(|issued| issued.principal.clear())), "principal");
+    assert_eq!(rejected_field(&issued(|issued| issued.nonce = vec![0; 15])), "nonce");
+    assert_eq!(rejected_field(&issued(|issued| issued.labels.push(issued.labels[0].clone()))), "labels");
 }
 
 /// The record of `event_type` out of one of each, with its message changed.
@@ -285,25 +292,28 @@ fn changed_intent(event_type: &str, change: impl Fn(&mut intent_event::Event)) -
 
 #[test]
 fn invalid_intent_events_are_rejected() {
-    let accepted = |change: fn(&mut stored::IntentAccepted)| {
+    let accepted = |change: fn(&mut proto::IntentAccepted)| {
         changed_intent("intent.accepted", move |event| {
             if let intent_event::Event::Accepted(accepted) = event {
                 change(accepted);
             }
         })
     };
-    assert_eq!(refused_for(&accepted(|accepted| accepted.recording_id = "film".into())), "service_ref");
-    assert_eq!(refused_for(&accepted(|accepted| accepted.start_ms = 1)), "service_ref");
-    assert_eq!(refused_for(&accepted(|accepted| accepted.service_ref.clear())), "serviceRef");
-    assert_eq!(refused_for(&accepted(|accepted| accepted.profile_id = "a|b".into())), "profileID");
-    assert_eq!(refused_for(&accepted(|accepted| accepted.service_ref = "-x".into())), "serviceRef");
-    assert_eq!(refused_for(&accepted(|accepted| accepted.correlation_id = "\n".into())), "correlationId");
-    assert_eq!(refused_for(&accepted(|accepted| accepted.params = "x".repeat(65_537))), "params");
-    assert_eq!(refused_for(&accepted(|accepted| accepted.idempotency_key = vec![0; 31])), "idempotency_key");
-    assert_eq!(refused_for(&accepted(|accepted| accepted.principal.clear())), "principal");
-    assert_eq!(refused_for(&accepted(|accepted| accepted.session_id.clear())), "holder");
+    assert_eq!(rejected_field(&accepted(|accepted| accepted.recording_id = "film".into())), "service_ref");
+    assert_eq!(rejected_field(&accepted(|accepted| accepted.start_ms = 1)), "service_ref");
+    assert_eq!(rejected_field(&accepted(|accepted| accepted.service_ref.clear())), "serviceRef");
+    assert_eq!(rejected_field(&accepted(|accepted| accepted.profile_id = "a|b".into())), "profileID");
+    assert_eq!(rejected_field(&accepted(|accepted| accepted.service_ref = "-x".into())), "serviceRef");
+    assert_eq!(rejected_field(&accepted(|accepted| accepted.correlation_id = "\n".into())), "correlationId");
+    assert_eq!(rejected_field(&accepted(|accepted| accepted.params = "x".repeat(65_537))), "params");
+    assert_eq!(
+        rejected_field(&accepted(|accepted| accepted.idempotency_key = vec![0; 31])),
+        "idempotency_key"
+    );
+    assert_eq!(rejected_field(&accepted(|accepted| accepted.principal.clear())), "principal");
+    assert_eq!(rejected_field(&accepted(|accepted| accepted.session_id.clear())), "holder");
     let other = |event_type: &str| {
-        refused_for(&changed_intent(event_type, |event| match event {
+        rejected_field(&changed_intent(event_type, |event| match event {
             intent_event::Event::Starting(starting) => starting.slot_and_one = 1 << 33,
             intent_event::Event::Running(running) => running.process = "two\nlines".into(),
             intent_event::Event::Stopping(stopping) => stopping.by.clear(),
@@ -321,7 +331,7 @@ fn invalid_intent_events_are_rejected() {
                 ended.end = code;
             }
         });
-        assert_eq!(refused_for(&record), "end");
+        assert_eq!(rejected_field(&record), "end");
     }
 }
 
@@ -332,7 +342,7 @@ fn clock_event_without_a_reading_is_rejected() {
     {
         let event_type =
             if matches!(event, clock_event::Event::Mark(_)) { "clock.mark" } else { "clock.resumed" };
-        let payload = tenure_core::stored::ClockEvent { event: Some(event) }.encode_to_vec();
-        assert_eq!(refused_for(&EventRecord::new(event_type, "", "registrar", payload)), "reading");
+        let payload = tenure_core::proto::ClockEvent { event: Some(event) }.encode_to_vec();
+        assert_eq!(rejected_field(&EventRecord::new(event_type, "", "registrar", payload)), "reading");
     }
 }

@@ -2,18 +2,19 @@
 
 use proptest::prelude::*;
 use tenure_core::kernel::{
-    Accepted, ClockReading, Digest, Event, Fence, Holder, Intent, IntentEvent, IntentKey, Issued, Labels,
-    Nonce, Principal, Queued, RequestKey, Resource, SessionEnd, Span, Target, Tick, Ticket, Want,
+    ClockReading, Event, Fence, Holder, IdempotencyKey, Intent, IntentAcceptance, IntentEvent, IntentKey,
+    IntentSessionEnd, IntentTarget, IssuedLease, Labels, LeaseRequest, Nonce, Principal, QueuedAcquire,
+    RequestDigest, Resource, Tick, TickDuration, Ticket,
 };
 use tenure_core::lease::ReleaseReason;
-use tenure_core::rules::names::is_its_own_id;
+use tenure_core::rules::names::is_stored_verbatim;
 
-use crate::kernel_files_strategies::of_files;
+use crate::kernel_files_strategies::file_event;
 use crate::kernel_strategies::{cause, holder, mode, principal, resource, wait_end};
-use crate::kernel_work_strategies::of_work;
+use crate::kernel_work_strategies::work_event;
 
 /// Names and numbers that meet, for a state to take or to refuse.
-pub fn near_event() -> impl Strategy<Value = Event> {
+pub fn plausible_event() -> impl Strategy<Value = Event> {
     let resource = (0..3_u8).prop_map(resource).boxed();
     let holder = (0..3_u8).prop_map(holder).boxed();
     let principal = (0..2_u8).prop_map(principal).boxed();
@@ -59,7 +60,7 @@ fn event(
         ReleaseReason::Voluntary,
     ]);
     // Records name a holder by its id.
-    let by = holder.clone().prop_filter("an id", |by| is_its_own_id(by.as_str()));
+    let by = holder.clone().prop_filter("an id", |by| is_stored_verbatim(by.as_str()));
     let renewed = (fence.clone(), tick.clone(), tick.clone(), span())
         .prop_map(|(lease, at, expires_at, ttl)| Event::Renewed { lease, at, expires_at, ttl });
     let released = (fence.clone(), tick.clone(), by, reason)
@@ -90,15 +91,15 @@ fn event(
         1 => marked,
         1 => resumed,
         1 => restored,
-        6 => of_session(&holder, &principal, fence.clone(), tick.clone()),
-        8 => of_files(&resource, &holder, fence.clone(), tick.clone(), ticket.clone()),
-        4 => of_work(&holder, &principal, fence, tick),
+        6 => intent_session_event(&holder, &principal, fence.clone(), tick.clone()),
+        8 => file_event(&resource, &holder, fence.clone(), tick.clone(), ticket.clone()),
+        4 => work_event(&holder, &principal, fence, tick),
     ]
     .boxed()
 }
 
 /// A step of a session, and an intent that can be wanted.
-fn of_session(
+fn intent_session_event(
     holder: &Of<Holder>,
     principal: &Of<Principal>,
     fence: impl Strategy<Value = Fence> + 'static,
@@ -108,13 +109,13 @@ fn of_session(
     let key = (0..3_u8).prop_map(|byte| IntentKey([byte; 32]));
     let accepted = (of.clone(), intent(), key, principal.clone(), tick).prop_map(
         |((session, at), intent, key, principal, start_by)| {
-            IntentEvent::Accepted(Accepted { session, intent, key, principal, at, start_by })
+            IntentEvent::Accepted(IntentAcceptance { session, intent, key, principal, at, start_by })
         },
     );
     let slot = prop::option::of(prop_oneof![4 => 0..3_u32, 1 => any::<u32>()]);
     let starting =
         (of.clone(), holder.clone(), fence, slot).prop_map(|((session, at), worker, guard, slot)| {
-            IntentEvent::Starting { session, at, worker, guard, slot }
+            IntentEvent::Starting { session, at, worker, leader: guard, slot }
         });
     let running = (of.clone(), text()).prop_map(|((session, at), process)| IntentEvent::Running {
         session,
@@ -126,7 +127,7 @@ fn of_session(
         at,
         by,
     });
-    let end = prop::sample::select(&SessionEnd::ALL[..]);
+    let end = prop::sample::select(&IntentSessionEnd::ALL[..]);
     let ended = (of, end, text()).prop_map(|((session, at), end, detail)| IntentEvent::Ended {
         session,
         at,
@@ -140,9 +141,9 @@ fn of_session(
 
 fn intent() -> impl Strategy<Value = Intent> {
     let target = prop_oneof![
-        2 => "[a-c]".prop_map(|service| Target::Service(service.into())),
-        1 => ("[a-c]", 0..3_000_u64).prop_map(|(id, start_ms)| Target::Recording { id: id.into(), start_ms }),
-        1 => "[a-zé:]{1,200}".prop_map(|service| Target::Service(service.into())),
+        2 => "[a-c]".prop_map(|service| IntentTarget::Service(service.into())),
+        1 => ("[a-c]", 0..3_000_u64).prop_map(|(id, start_ms)| IntentTarget::Recording { id: id.into(), start_ms }),
+        1 => "[a-zé:]{1,200}".prop_map(|service| IntentTarget::Service(service.into())),
     ];
     (target, "[a-z]{1,8}", any::<String>(), text()).prop_map(|(target, profile, params, correlation)| {
         Intent { target, profile: profile.into(), params: params.into(), correlation: correlation.into() }
@@ -167,7 +168,7 @@ fn issued(
     let build =
         |(fence, (resource, holder, principal, mode), (at, expires_at, ttl), (labels, nonce), key, of)| {
             let (ticket, continues): (Option<Ticket>, Option<Fence>) = of;
-            Event::Issued(Issued {
+            Event::Issued(IssuedLease {
                 fence,
                 resource,
                 holder,
@@ -198,24 +199,25 @@ fn queued(
     let others = prop_oneof![2 => Just(Vec::new()), 1 => prop::collection::vec(resource.clone(), 1..3)];
     let want = (resource.clone(), others, mode(), span(), nonce(), labels()).prop_map(
         |(resource, others, mode, ttl, nonce, labels)| {
-            Want::new(resource, mode, ttl, nonce).or(others).labelled(labels)
+            LeaseRequest::new(resource, mode, ttl, nonce).with_alternatives(others).with_labels(labels)
         },
     );
     let wants = prop::collection::vec(want, 0..4);
     (ticket.clone(), holder.clone(), principal.clone(), wants, tick.clone(), tick.clone(), key())
         .prop_map(|(ticket, holder, principal, wants, at, until, key)| {
-            Event::Queued(Queued { ticket, holder, principal, wants, at, until, key })
+            Event::Queued(QueuedAcquire { ticket, holder, principal, requests: wants, at, until, key })
         })
         .boxed()
 }
 
-fn span() -> Of<Span> {
-    prop_oneof![20 => 1..20_u64, 1 => Just(0), 1 => any::<u64>()].prop_map(Span).boxed()
+fn span() -> Of<TickDuration> {
+    prop_oneof![20 => 1..20_u64, 1 => Just(0), 1 => any::<u64>()].prop_map(TickDuration).boxed()
 }
 
-fn key() -> Of<Option<RequestKey>> {
-    let digest = || (0..2_u8).prop_map(|byte| Digest([byte; 16]));
-    prop::option::weighted(0.3, (digest(), digest()).prop_map(|(key, body)| RequestKey { key, body })).boxed()
+fn key() -> Of<Option<IdempotencyKey>> {
+    let digest = || (0..2_u8).prop_map(|byte| RequestDigest([byte; 16]));
+    prop::option::weighted(0.3, (digest(), digest()).prop_map(|(key, body)| IdempotencyKey { key, body }))
+        .boxed()
 }
 
 fn nonce() -> Of<Nonce> {

@@ -2,13 +2,13 @@
 
 use tenure_core::kernel::{Command, FileCommand, Limits, Resource, Tick, Ticket};
 
-use crate::story::{World, check, holder};
-use crate::story_files;
+use crate::scenario::{ScenarioWorld, check, holder};
+use crate::scenario_files;
 
 #[test]
 fn acquire_of_an_unowned_file_is_granted() {
     // S4-44 S4-45 S4-18
-    let mut world = World::new(Limits::default());
+    let mut world = ScenarioWorld::new(Limits::default());
     let file = Resource::parse("a").expect("a name");
     assert_eq!(world.state.file_lease(&file), None);
     world.play("7  session s1 wants a  -> began s1, granted 1");
@@ -134,7 +134,7 @@ fn failed_retry_creates_one_blocked_report() {
 #[test]
 fn blocked_report_names_the_owner_and_its_last_activity() {
     // S4-34 S4-35 S4-36 S4-37 S4-38 S4-39 S4-14 S4-5
-    let mut world = World::new(Limits::default());
+    let mut world = ScenarioWorld::new(Limits::default());
     world.play(
         "
            3  session s1 wants a at tests       -> began s1, granted 1
@@ -143,9 +143,9 @@ fn blocked_report_names_the_owner_and_its_last_activity() {
          200  session s2 wants a checked s1     -> seen s2, blocked t1 by s1 since 3 seen 90, stops a of s1 t1 report t1
         ",
     );
-    let report = world.state.file_ticket(Ticket(1)).expect("it is open").clone();
+    let report = world.state.retry_ticket(Ticket(1)).expect("it is open").clone();
     let blocked = report.blocked.expect("it was blocked");
-    assert_eq!((report.want.resource.as_str(), report.session), ("a", holder("s2")));
+    assert_eq!((report.request.resource.as_str(), report.session), ("a", holder("s2")));
     let owner = &blocked.owner;
     assert_eq!(owner.holder, holder("s1"));
     assert_eq!((&*owner.agent, &*owner.session), ("claude", "session of s1"));
@@ -162,10 +162,10 @@ fn blocked_report_names_the_owner_and_its_last_activity() {
          220  session s2 ends                   -> closed t1 GONE, over s2 ENDED, lets go
         ",
     );
-    let kept = world.state.file_ticket(Ticket(1)).expect("it is remembered");
+    let kept = world.state.retry_ticket(Ticket(1)).expect("it is remembered");
     assert_eq!(kept.blocked.as_ref().map(|blocked| &*blocked.owner.task), Some("tests"));
-    assert_eq!(world.state.file_reports().count(), 1);
-    assert_eq!(world.state.file_tickets().count(), 0);
+    assert_eq!(world.state.blocked_reports().count(), 1);
+    assert_eq!(world.state.retry_tickets().count(), 0);
 }
 
 #[test]
@@ -308,11 +308,11 @@ fn session_id_is_bound_to_one_process() {
 
 #[test]
 fn acquire_without_files_grants_nothing() {
-    let mut world = World::new(Limits::default());
-    let command = story_files::session("s1", &["wants", "a"]);
+    let mut world = ScenarioWorld::new(Limits::default());
+    let command = scenario_files::parse_session_command("s1", &["wants", "a"]);
     let Command::File(command) = command else { panic!("it is about files") };
     let FileCommand::Acquire(mut acquire) = *command else { panic!("it wants something") };
     acquire.files.clear();
-    let decision = world.take(&Command::File(Box::new(FileCommand::Acquire(acquire))), Tick(0));
+    let decision = world.decide_and_apply(&Command::File(Box::new(FileCommand::Acquire(acquire))), Tick(0));
     assert_eq!(decision.events.len(), 1, "{decision:?}");
 }

@@ -2,15 +2,15 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use tenure_core::kernel::FileEnd;
+use tenure_core::kernel::FileSessionEnd;
 
 /// A file by all its names; the first is the one that it is known by.
-pub type Names = Vec<String>;
+pub type FileNames = Vec<String>;
 
 /// What somebody is told.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Said {
-    Noted,
+pub enum ModelOutcome {
+    Acknowledged,
     /// How many new leases, and which files somebody else left.
     Granted(usize, Vec<(String, String)>),
     Check(Vec<String>),
@@ -19,7 +19,7 @@ pub enum Said {
     Blocked(Vec<(String, String, u64)>, u64),
     /// What was let go of, in any order, and what was committed by somebody else.
     Released(BTreeSet<String>, Vec<(String, String)>),
-    Refused(&'static str),
+    Rejected(&'static str),
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -33,22 +33,22 @@ pub struct ModelTicket {
 
 /// Everything, in seconds.
 #[derive(Debug, Default)]
-pub struct Model {
+pub struct FileModel {
     /// Who lives, of whom it is a subagent, and when its turn ended.
     pub sessions: BTreeMap<String, (Option<String>, Option<u64>)>,
     pub owner: BTreeMap<String, String>,
     pub tickets: Vec<ModelTicket>,
-    pub left: BTreeMap<String, String>,
+    pub uncommitted: BTreeMap<String, String>,
     drawn: u64,
 }
 
-impl Model {
+impl FileModel {
     /// Something was heard of a session. What it is refused with, if it is.
-    pub fn hear(&mut self, id: &str, turn_ended: bool, now: u64) -> Result<(), Said> {
+    pub fn record_activity(&mut self, id: &str, turn_ended: bool, now: u64) -> Result<(), ModelOutcome> {
         let parent = parent_of(id);
         if !self.sessions.contains_key(id) {
             if parent.as_ref().is_some_and(|parent| !self.sessions.contains_key(parent)) {
-                return Err(Said::Refused("no such session"));
+                return Err(ModelOutcome::Rejected("no such session"));
             }
             self.sessions.insert(id.into(), (parent, None));
         }
@@ -57,31 +57,33 @@ impl Model {
         Ok(())
     }
 
-    pub fn acquire(&mut self, id: &str, files: &[Names], checked: &[String], now: u64) -> Said {
-        if let Err(refused) = self.hear(id, false, now) {
+    pub fn acquire(&mut self, id: &str, files: &[FileNames], checked: &[String], now: u64) -> ModelOutcome {
+        if let Err(refused) = self.record_activity(id, false, now) {
             return refused;
         }
-        let held: Vec<(String, String)> =
-            files.iter().filter_map(|file| Some((file[0].clone(), self.in_the_way(id, file)?))).collect();
+        let held: Vec<(String, String)> = files
+            .iter()
+            .filter_map(|file| Some((file[0].clone(), self.first_blocking_session(id, file)?)))
+            .collect();
         if held.is_empty() {
             let left = files.iter().map(|file| file[0].clone()).collect::<BTreeSet<_>>();
             let order = first_of_each(files.iter().map(|file| file[0].clone()));
             let left = order.into_iter().filter(|name| left.contains(name)).filter_map(|name| {
-                let by = self.left.get(&name)?;
-                (top(by) != top(id)).then(|| (name.clone(), by.clone()))
+                let by = self.uncommitted.get(&name)?;
+                (root_session(by) != root_session(id)).then(|| (name.clone(), by.clone()))
             });
             let left = left.collect();
-            return Said::Granted(self.take(id, files), left);
+            return ModelOutcome::Granted(self.acquire_free_names(id, files), left);
         }
-        let all: BTreeSet<String> = files.iter().flat_map(|file| self.all_in_the_way(id, file)).collect();
+        let all: BTreeSet<String> = files.iter().flat_map(|file| self.blocking_sessions(id, file)).collect();
         let unchecked = self.unchecked(all, checked);
         if !unchecked.is_empty() {
-            return Said::Check(unchecked);
+            return ModelOutcome::Check(unchecked);
         }
         self.contend(id, held, now)
     }
 
-    fn contend(&mut self, id: &str, held: Vec<(String, String)>, now: u64) -> Said {
+    fn contend(&mut self, id: &str, held: Vec<(String, String)>, now: u64) -> ModelOutcome {
         let (mut report, mut until, mut told) = (None, u64::MAX, Vec::new());
         for (file, owner) in held {
             if told.iter().any(|(known, _, _)| *known == file) {
@@ -114,74 +116,78 @@ impl Model {
             };
             told.push((file, owner, number));
         }
-        report.map_or_else(|| Said::Wait(told.clone(), until), |report| Said::Blocked(told.clone(), report))
+        report.map_or_else(
+            || ModelOutcome::Wait(told.clone(), until),
+            |report| ModelOutcome::Blocked(told.clone(), report),
+        )
     }
 
-    pub fn commit(&mut self, sessions: &[String], names: &[String]) -> Said {
+    pub fn commit(&mut self, sessions: &[String], names: &[String]) -> ModelOutcome {
         let (mut gone, mut foreign) = (BTreeSet::new(), Vec::new());
         for name in names {
             let Some(owner) = self.owner.get(name).cloned() else { continue };
-            let is_theirs = sessions.iter().any(|session| self.chain(&owner).contains(session));
+            let is_theirs =
+                sessions.iter().any(|session| self.session_and_ancestors(&owner).contains(session));
             if !self.sessions.contains_key(&owner) {
                 continue;
             }
             if is_theirs {
                 self.owner.remove(name);
-                self.left.remove(name);
+                self.uncommitted.remove(name);
                 gone.insert(name.clone());
             } else {
                 foreign.push((name.clone(), owner));
             }
         }
-        Said::Released(gone, foreign)
+        ModelOutcome::Released(gone, foreign)
     }
 
-    pub fn rest(&mut self, id: &str, since: u64, keep: &[String], now: u64) -> Said {
+    pub fn release_idle(&mut self, id: &str, since: u64, keep: &[String], now: u64) -> ModelOutcome {
         match self.sessions.get(id) {
-            None => Said::Refused("no such session"),
-            Some((_, turn)) if *turn != Some(since) || now < since + 30 => Said::Refused("not idle"),
+            None => ModelOutcome::Rejected("no such session"),
+            Some((_, turn)) if *turn != Some(since) || now < since + 30 => ModelOutcome::Rejected("not idle"),
             Some(_) => {
                 let own = self.owned_by(id);
                 let gone: BTreeSet<String> = own.into_iter().filter(|name| !keep.contains(name)).collect();
-                gone.iter().for_each(|name| self.leave(name));
-                Said::Released(gone, Vec::new())
+                gone.iter().for_each(|name| self.release_uncommitted(name));
+                ModelOutcome::Released(gone, Vec::new())
             }
         }
     }
 
-    pub fn end(&mut self, sessions: &[String], how: FileEnd) -> Said {
+    pub fn end(&mut self, sessions: &[String], how: FileSessionEnd) -> ModelOutcome {
         let over: BTreeSet<String> = self
             .sessions
             .keys()
-            .filter(|id| self.chain(id).iter().any(|above| sessions.contains(above)))
+            .filter(|id| self.session_and_ancestors(id).iter().any(|above| sessions.contains(above)))
             .cloned()
             .collect();
         let mut gone = BTreeSet::new();
         for id in &over {
-            let heir = self.chain(id).into_iter().find(|above| !over.contains(above));
+            let heir = self.session_and_ancestors(id).into_iter().find(|above| !over.contains(above));
             for name in self.owned_by(id) {
-                match heir.as_ref().filter(|_| how == FileEnd::HandedUp) {
+                match heir.as_ref().filter(|_| how == FileSessionEnd::TransferredToParent) {
                     Some(heir) => {
                         self.owner.insert(name.clone(), heir.clone());
                         self.tickets.retain(|ticket| ticket.session != *heir || ticket.file != name);
                     }
-                    None => self.leave(&name),
+                    None => self.release_uncommitted(&name),
                 }
                 gone.insert(name);
             }
             self.tickets.retain(|ticket| ticket.session != *id);
         }
         self.sessions.retain(|id, _| !over.contains(id));
-        Said::Released(gone, Vec::new())
+        ModelOutcome::Released(gone, Vec::new())
     }
 
-    pub fn give(&mut self, file: &Names, to: &str) -> Said {
+    pub fn give(&mut self, file: &FileNames, to: &str) -> ModelOutcome {
         if !self.sessions.contains_key(to) {
-            return Said::Refused("no such session");
+            return ModelOutcome::Rejected("no such session");
         }
         let is_session = |owner: &String| self.sessions.contains_key(owner);
         if file.iter().any(|name| self.owner.get(name).is_some_and(|owner| !is_session(owner))) {
-            return Said::Refused("held");
+            return ModelOutcome::Rejected("held");
         }
         let mut new = 0;
         for name in first_of_each(file.iter().cloned()) {
@@ -191,47 +197,50 @@ impl Model {
             }
             new += 1;
             if let Some(before) = before
-                && !self.chain(&before).contains(&to.to_owned())
+                && !self.session_and_ancestors(&before).contains(&to.to_owned())
             {
-                self.left.insert(name.clone(), before);
+                self.uncommitted.insert(name.clone(), before);
             }
         }
         self.tickets.retain(|ticket| ticket.session != to || !file.contains(&ticket.file));
-        Said::Granted(new, Vec::new())
+        ModelOutcome::Granted(new, Vec::new())
     }
 
-    pub fn force(&mut self, names: &[String]) -> Said {
+    pub fn force_release(&mut self, names: &[String]) -> ModelOutcome {
         let mut gone = BTreeSet::new();
         for name in names {
             if self.owner.get(name).is_some_and(|owner| self.sessions.contains_key(owner)) {
-                self.leave(name);
+                self.release_uncommitted(name);
                 gone.insert(name.clone());
             }
         }
-        Said::Released(gone, Vec::new())
+        ModelOutcome::Released(gone, Vec::new())
     }
 
-    pub fn resume(&mut self, number: u64, file: &Names, checked: &[String]) -> Said {
+    pub fn resume(&mut self, number: u64, file: &FileNames, checked: &[String]) -> ModelOutcome {
         let Some(ticket) = self.tickets.iter().find(|ticket| ticket.number == number).cloned() else {
-            return Said::Refused("no such ticket");
+            return ModelOutcome::Rejected("no such ticket");
         };
         if ticket.file != file[0] {
-            return Said::Refused("invalid");
+            return ModelOutcome::Rejected("invalid");
         }
-        let all: BTreeSet<String> = self.all_in_the_way(&ticket.session, file).into_iter().collect();
+        let all: BTreeSet<String> = self.blocking_sessions(&ticket.session, file).into_iter().collect();
         let is_held = !all.is_empty();
         let unchecked = self.unchecked(all, checked);
         if !unchecked.is_empty() {
-            return Said::Check(unchecked);
+            return ModelOutcome::Check(unchecked);
         }
         if is_held {
-            return Said::Refused("held");
+            return ModelOutcome::Rejected("held");
         }
-        Said::Granted(self.take(&ticket.session, std::slice::from_ref(file)), Vec::new())
+        ModelOutcome::Granted(
+            self.acquire_free_names(&ticket.session, std::slice::from_ref(file)),
+            Vec::new(),
+        )
     }
 
     /// A session and everybody above it.
-    pub fn chain(&self, id: &str) -> Vec<String> {
+    pub fn session_and_ancestors(&self, id: &str) -> Vec<String> {
         let parent = |id: &String| self.sessions.get(id).and_then(|(parent, _)| parent.clone());
         std::iter::successors(Some(id.to_owned()), parent).collect()
     }
@@ -240,21 +249,21 @@ impl Model {
         self.owner.iter().filter(|(_, owner)| *owner == id).map(|(name, _)| name.clone()).collect()
     }
 
-    fn all_in_the_way(&self, id: &str, file: &Names) -> Vec<String> {
-        let family = self.chain(id);
+    fn blocking_sessions(&self, id: &str, file: &FileNames) -> Vec<String> {
+        let family = self.session_and_ancestors(id);
         let owners = file.iter().filter_map(|name| self.owner.get(name));
         owners.filter(|owner| !family.contains(owner)).cloned().collect()
     }
 
-    fn in_the_way(&self, id: &str, file: &Names) -> Option<String> {
-        self.all_in_the_way(id, file).into_iter().next()
+    fn first_blocking_session(&self, id: &str, file: &FileNames) -> Option<String> {
+        self.blocking_sessions(id, file).into_iter().next()
     }
 
     fn unchecked(&self, all: BTreeSet<String>, checked: &[String]) -> Vec<String> {
         all.into_iter().filter(|id| self.sessions.contains_key(id) && !checked.contains(id)).collect()
     }
 
-    fn take(&mut self, id: &str, files: &[Names]) -> usize {
+    fn acquire_free_names(&mut self, id: &str, files: &[FileNames]) -> usize {
         let names: BTreeSet<String> = files.iter().flatten().cloned().collect();
         self.tickets.retain(|ticket| ticket.session != id || !names.contains(&ticket.file));
         let free: Vec<_> = names.into_iter().filter(|name| !self.owner.contains_key(name)).collect();
@@ -264,9 +273,9 @@ impl Model {
         free.len()
     }
 
-    fn leave(&mut self, name: &str) {
+    fn release_uncommitted(&mut self, name: &str) {
         if let Some(owner) = self.owner.remove(name) {
-            self.left.insert(name.into(), owner);
+            self.uncommitted.insert(name.into(), owner);
         }
     }
 }
@@ -276,7 +285,7 @@ pub fn parent_of(id: &str) -> Option<String> {
     id.rsplit_once('.').map(|(parent, _)| parent.into())
 }
 
-fn top(id: &str) -> &str {
+fn root_session(id: &str) -> &str {
     id.split('.').next().unwrap_or(id)
 }
 

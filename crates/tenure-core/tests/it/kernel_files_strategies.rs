@@ -4,14 +4,15 @@ use std::sync::Arc;
 
 use proptest::prelude::*;
 use tenure_core::kernel::{
-    Blocked, Contended, Event, FILE_LEASE, Fence, FileEnd, FileEvent, Holder, Introduction, Issued, Labels,
-    Mode, Nonce, Owner, Resource, Span, Tick, Ticket, TicketEnd, Want, files,
+    BlockedReport, ContentionNotice, Event, FILE_LEASE_TTL, Fence, FileEvent, FileOwner, FileSessionEnd,
+    FileSessionInfo, Holder, IssuedLease, Labels, LeaseMode, LeaseRequest, Nonce, Resource, RetryTicketEnd,
+    Tick, TickDuration, Ticket, files_principal,
 };
 
 type Of<T> = BoxedStrategy<T>;
 
 /// A step of a session, of a ticket, or a file that a session has.
-pub fn of_files(
+pub fn file_event(
     resource: &Of<Resource>,
     holder: &Of<Holder>,
     fence: impl Strategy<Value = Fence> + 'static,
@@ -26,20 +27,20 @@ pub fn of_files(
         task,
     });
     let turn = of.clone().prop_map(|(session, at)| FileEvent::TurnEnded { session, at });
-    let closed = (ticket.clone(), tick.clone(), prop::sample::select(&TicketEnd::ALL[..]))
+    let closed = (ticket.clone(), tick.clone(), prop::sample::select(&RetryTicketEnd::ALL[..]))
         .prop_map(|(ticket, at, end)| FileEvent::Closed { ticket, at, end });
-    let ended = (of, prop::sample::select(&FileEnd::ALL[..]), text())
+    let ended = (of, prop::sample::select(&FileSessionEnd::ALL[..]), text())
         .prop_map(|((session, at), end, detail)| FileEvent::Ended { session, at, end, detail });
     let some = || prop::option::of(holder.clone());
     let violated = (resource.clone(), tick.clone(), some(), some(), text()).prop_map(
         |(resource, at, owner, session, detail)| FileEvent::Violated { resource, at, owner, session, detail },
     );
     let about = prop_oneof![
-        4 => began(holder, &tick),
+        4 => began_event(holder, &tick),
         1 => seen,
         1 => turn,
-        4 => contended(resource, holder, &tick, ticket.clone()),
-        2 => blocked(holder, &tick, ticket),
+        4 => contended_event(resource, holder, &tick, ticket.clone()),
+        2 => blocked_event(holder, &tick, ticket),
         2 => closed,
         2 => ended,
         1 => violated,
@@ -51,46 +52,61 @@ pub fn of_files(
     .boxed()
 }
 
-fn began(holder: &Of<Holder>, tick: &Of<Tick>) -> Of<FileEvent> {
+fn began_event(holder: &Of<Holder>, tick: &Of<Tick>) -> Of<FileEvent> {
     // What a session is at is nothing where it is empty.
     let task = prop::option::of(text()).prop_map(|task| task.filter(|task| !task.is_empty()));
     let parent = prop::option::weighted(0.3, holder.clone());
     (holder.clone(), parent, (text(), text(), text()), task, tick.clone())
         .prop_map(|(id, parent, (agent, session, process), task, at)| FileEvent::Began {
-            session: Introduction { id, parent, agent, session, process, task },
+            session: FileSessionInfo { id, parent, agent, session, process, task },
             at,
         })
         .boxed()
 }
 
-fn contended(
+fn contended_event(
     resource: &Of<Resource>,
     holder: &Of<Holder>,
     tick: &Of<Tick>,
     ticket: impl Strategy<Value = Ticket> + 'static,
 ) -> Of<FileEvent> {
-    let want = (resource.clone(), prop_oneof![9 => Just(Mode::Exclusive), 1 => Just(Mode::Shared)], 0..9_u64)
-        .prop_map(|(resource, mode, ttl)| Want::new(resource, mode, Span(ttl), Nonce([4; 16])));
+    let want = (
+        resource.clone(),
+        prop_oneof![9 => Just(LeaseMode::Exclusive), 1 => Just(LeaseMode::Shared)],
+        0..9_u64,
+    )
+        .prop_map(|(resource, mode, ttl)| {
+            LeaseRequest::new(resource, mode, TickDuration(ttl), Nonce([4; 16]))
+        });
     let who = (holder.clone(), holder.clone(), prop::collection::vec(holder.clone(), 0..3));
     (ticket, who, want, tick.clone(), tick.clone())
         .prop_map(|(ticket, (session, owner, circle), want, at, retry_at)| {
-            FileEvent::Contended(Contended { ticket, session, want, owner, at, retry_at, circle })
+            FileEvent::Contended(ContentionNotice {
+                ticket,
+                session,
+                request: want,
+                owner,
+                at,
+                retry_at,
+                cycle: circle,
+            })
         })
         .boxed()
 }
 
-fn blocked(
+fn blocked_event(
     holder: &Of<Holder>,
     tick: &Of<Tick>,
     ticket: impl Strategy<Value = Ticket> + 'static,
 ) -> Of<FileEvent> {
-    let owner = (holder.clone(), text(), text(), text(), text())
-        .prop_map(|(holder, agent, session, process, task)| Owner { holder, agent, session, process, task });
+    let owner = (holder.clone(), text(), text(), text(), text()).prop_map(
+        |(holder, agent, session, process, task)| FileOwner { holder, agent, session, process, task },
+    );
     let circle = prop::collection::vec(holder.clone(), 0..3);
     (ticket, owner, (tick.clone(), tick.clone(), tick.clone()), circle)
         .prop_map(|(ticket, owner, (at, held_since, seen_at), circle)| FileEvent::Blocked {
             ticket,
-            found: Blocked { at, owner, held_since, seen_at, circle },
+            report: BlockedReport { at, owner, held_since, seen_at, cycle: circle },
         })
         .boxed()
 }
@@ -103,15 +119,15 @@ fn issued(
 ) -> Of<Event> {
     (fence, resource.clone(), holder.clone(), tick.clone())
         .prop_map(|(fence, resource, holder, at)| {
-            Event::Issued(Issued {
+            Event::Issued(IssuedLease {
                 fence,
                 resource,
                 holder,
-                principal: files(),
-                mode: Mode::Exclusive,
+                principal: files_principal(),
+                mode: LeaseMode::Exclusive,
                 at,
-                expires_at: at.saturating_add(FILE_LEASE),
-                ttl: FILE_LEASE,
+                expires_at: at.saturating_add(FILE_LEASE_TTL),
+                ttl: FILE_LEASE_TTL,
                 nonce: Nonce([5; 16]),
                 labels: Labels::default(),
                 key: None,

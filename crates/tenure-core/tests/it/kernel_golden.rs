@@ -2,32 +2,34 @@
 
 use tenure_core::authority::{Budget, Purpose};
 use tenure_core::kernel::{
-    Accepted, Cause, ClockReading, Digest, Event, Fence, Holder, Intent, IntentEvent, IntentKey, Issued,
-    Labels, Mode, Nonce, Others, Principal, Queued, RequestKey, Resource, SessionEnd, Span, Target, Tick,
-    Ticket, WaitEnd, Want, WorkEvent,
+    Alternatives, ClockReading, Event, Fence, Holder, IdempotencyKey, Intent, IntentAcceptance, IntentEvent,
+    IntentKey, IntentSessionEnd, IntentTarget, IssuedLease, Labels, LeaseMode, LeaseRequest, Nonce,
+    Principal, QueuedAcquire, RequestDigest, Resource, RevocationCause, Tick, TickDuration, Ticket, WaitEnd,
+    WorkEvent,
 };
 use tenure_core::lease::ReleaseReason;
 
-use crate::kernel_codec::{TYPES, store};
+use crate::kernel_codec::{TYPES, encode_record};
 
 /// One event of each kind, in the order of [`TYPES`], with every field set.
-pub fn one_of_each() -> Vec<Event> {
+pub fn one_event_of_each_kind() -> Vec<Event> {
     let (lease, at) = (Fence(17), Tick(5_000_000));
-    let key = Some(RequestKey { key: Digest([0x11; 16]), body: Digest([0x22; 16]) });
+    let key = Some(IdempotencyKey { key: RequestDigest([0x11; 16]), body: RequestDigest([0x22; 16]) });
     let labels = Labels::parse([("why", "release 4")]).expect("labels");
     let resource = Resource::parse("deploy:prod").expect("a resource");
     let holder = Holder::parse("ci-42").expect("a holder");
     let principal = Principal::parse("token:7").expect("a principal");
-    let (ttl, nonce) = (Span(30_000_000), Nonce([0x33; 16]));
+    let (ttl, nonce) = (TickDuration(30_000_000), Nonce([0x33; 16]));
     let reading = ClockReading { clock: "boot-1/ns-2".into(), microseconds: 99 };
-    let want = Want::new(resource.clone(), Mode::Exclusive, ttl, nonce).labelled(labels.clone());
+    let want =
+        LeaseRequest::new(resource.clone(), LeaseMode::Exclusive, ttl, nonce).with_labels(labels.clone());
     vec![
-        Event::Issued(Issued {
+        Event::Issued(IssuedLease {
             fence: lease,
             resource,
             holder: holder.clone(),
             principal: principal.clone(),
-            mode: Mode::Shared,
+            mode: LeaseMode::Shared,
             at,
             expires_at: Tick(35_000_000),
             ttl,
@@ -44,15 +46,15 @@ pub fn one_of_each() -> Vec<Event> {
         Event::Revoked {
             lease,
             at,
-            cause: Cause::Reclaimed,
+            cause: RevocationCause::Reclaimed,
             by: principal.clone(),
             detail: "pid 9 is gone".into(),
         },
-        Event::Queued(Queued {
+        Event::Queued(QueuedAcquire {
             ticket: Ticket(4),
             holder,
             principal,
-            wants: vec![want],
+            requests: vec![want],
             at,
             until: Tick(9_000_000),
             key,
@@ -80,7 +82,7 @@ fn spent(at: Tick) -> Event {
         namespace: Some("src/web".into()),
     };
     let amount = Budget { episodes: 1, tool_calls: 2, tokens: 300, duration_ms: 4_000 };
-    let key = Some(RequestKey { key: Digest([0x11; 16]), body: Digest([0x22; 16]) });
+    let key = Some(IdempotencyKey { key: RequestDigest([0x11; 16]), body: RequestDigest([0x22; 16]) });
     Event::Work(Box::new(WorkEvent::Spent { lease: Fence(17), at, amount, purpose, key }))
 }
 
@@ -88,10 +90,10 @@ fn spent(at: Tick) -> Event {
 fn steps_of_a_session(at: Tick) -> Vec<Event> {
     let session = || Holder::parse("s-1").expect("a holder");
     let principal = || Principal::parse("token:7").expect("a principal");
-    let accepted = IntentEvent::Accepted(Accepted {
+    let accepted = IntentEvent::Accepted(IntentAcceptance {
         session: session(),
         intent: Intent {
-            target: Target::Service("1:0:19".into()),
+            target: IntentTarget::Service("1:0:19".into()),
             profile: "hd".into(),
             params: "{}".into(),
             correlation: "c-1".into(),
@@ -105,12 +107,12 @@ fn steps_of_a_session(at: Tick) -> Vec<Event> {
         session: session(),
         at,
         worker: Holder::parse("worker:b:1:2:3").expect("a holder"),
-        guard: Fence(16),
+        leader: Fence(16),
         slot: Some(2),
     };
     let running = IntentEvent::Running { session: session(), at, process: "pid 9".into() };
     let stopping = IntentEvent::Stopping { session: session(), at, by: principal() };
-    let (end, detail) = (SessionEnd::LeaseLost, "gone".into());
+    let (end, detail) = (IntentSessionEnd::LeaseLost, "gone".into());
     let ended = IntentEvent::Ended { session: session(), at, end, detail };
     [accepted, starting, running, stopping, ended]
         .into_iter()
@@ -158,8 +160,8 @@ const GOLDEN: [&str; 16] = [
 
 #[test]
 fn event_bytes_are_stable() {
-    for ((event, golden), event_type) in one_of_each().iter().zip(GOLDEN).zip(TYPES) {
-        let record = store(event);
+    for ((event, golden), event_type) in one_event_of_each_kind().iter().zip(GOLDEN).zip(TYPES) {
+        let record = encode_record(event);
         assert_eq!(record.event_type, event_type);
         let hex: String = record.payload.iter().map(|byte| format!("{byte:02x}")).collect();
         assert_eq!(hex, golden, "{event_type} is stored otherwise than before");
@@ -169,12 +171,12 @@ fn event_bytes_are_stable() {
 /// A wait for any one of several: what it adds stands behind what was there before.
 #[test]
 fn alternatives_are_stored_after_the_other_fields() {
-    let Some(Event::Queued(mut queued)) = one_of_each().into_iter().nth(5) else {
+    let Some(Event::Queued(mut queued)) = one_event_of_each_kind().into_iter().nth(5) else {
         panic!("the sixth is a wait")
     };
-    queued.wants[0].others =
-        Others::new(["deploy:a", "deploy:b"].map(|name| Resource::parse(name).expect("a resource")));
-    let record = store(&Event::Queued(queued));
+    queued.requests[0].alternatives =
+        Alternatives::new(["deploy:a", "deploy:b"].map(|name| Resource::parse(name).expect("a resource")));
+    let record = encode_record(&Event::Queued(queued));
     let hex: String = record.payload.iter().map(|byte| format!("{byte:02x}")).collect();
     let golden = concat!(
         "0a90010804120563692d34321a07746f6b656e3a37224c0a0b6465706c6f793a70726f641001188087a70e2210333333",
@@ -194,14 +196,15 @@ fn recording_intent_bytes_are_stable() {
         panic!("two steps")
     };
     if let IntentEvent::Accepted(accepted) = &mut *accepted {
-        accepted.intent.target = Target::Recording { id: "film".into(), start_ms: 10_500 };
+        accepted.intent.target = IntentTarget::Recording { id: "film".into(), start_ms: 10_500 };
         accepted.intent.params = "".into();
         accepted.intent.correlation = "".into();
     }
     if let IntentEvent::Starting { slot, .. } = &mut *starting {
         *slot = None;
     }
-    let hex = |event| store(&event).payload.iter().map(|byte| format!("{byte:02x}")).collect::<String>();
+    let hex =
+        |event| encode_record(&event).payload.iter().map(|byte| format!("{byte:02x}")).collect::<String>();
     assert_eq!(
         hex(Event::Intent(accepted)),
         concat!(
@@ -214,8 +217,8 @@ fn recording_intent_bytes_are_stable() {
 
 #[test]
 fn record_names_its_actor() {
-    for event in one_of_each() {
+    for event in one_event_of_each_kind() {
         let by = if matches!(event, Event::Released { .. }) { "ci-42" } else { "registrar" };
-        assert_eq!(store(&event).actor_id, by);
+        assert_eq!(encode_record(&event).actor_id, by);
     }
 }

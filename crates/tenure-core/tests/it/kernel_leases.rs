@@ -2,7 +2,7 @@
 
 use tenure_core::kernel::Limits;
 
-use crate::story::{World, check};
+use crate::scenario::{ScenarioWorld, check};
 
 #[test]
 fn expired_lease_can_be_acquired_before_the_sweep() {
@@ -272,7 +272,7 @@ fn holder_name_is_reserved_for_a_day_after_use() {
 
 #[test]
 fn quota_ignores_expired_leases() {
-    let mut world = World::new(Limits { leases_per_principal: Some(2), ..Limits::default() });
+    let mut world = ScenarioWorld::new(Limits { max_leases_per_principal: Some(2), ..Limits::default() });
     world.play(
         "
          0  acquire a alice 10              -> granted 1

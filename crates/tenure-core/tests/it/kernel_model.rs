@@ -4,31 +4,31 @@
 //! business of `kernel_forecast`.
 
 use tenure_core::kernel::{
-    Cause, Event, Fence, Holder, Issued, Limits, Mode, Principal, Queued, RequestKey, Resource, Tick, Ticket,
-    WaitEnd, Want,
+    Event, Fence, Holder, IdempotencyKey, IssuedLease, LeaseMode, LeaseRequest, Limits, Principal,
+    QueuedAcquire, Resource, RevocationCause, Tick, Ticket, WaitEnd,
 };
 
 #[derive(Debug, Clone, Default)]
-pub struct Model {
-    pub leases: Vec<Lease>,
-    pub waits: Vec<Queued>,
-    pub over: Vec<Over>,
+pub struct LeaseModel {
+    pub leases: Vec<ModelLease>,
+    pub waiters: Vec<QueuedAcquire>,
+    pub ended: Vec<EndedRecord>,
     /// Requests with a key that were granted, oldest first.
-    pub keyed: Vec<Keyed>,
+    pub keyed: Vec<KeyedRequest>,
     steps: usize,
     pub last_fence: Fence,
     pub last_ticket: Ticket,
     /// The rest of a request that is being served, and what it gets: all of it, at once and in order.
-    serving: Option<(Queued, Vec<Resource>)>,
+    serving: Option<(QueuedAcquire, Vec<Resource>)>,
     /// The lease that was just ended so that another continues it.
-    handed_over: Option<Lease>,
+    transferred: Option<ModelLease>,
 }
 
 #[derive(Debug, Clone)]
-pub struct Lease {
+pub struct ModelLease {
     pub fence: Fence,
     pub resource: Resource,
-    pub mode: Mode,
+    pub mode: LeaseMode,
     pub holder: Holder,
     pub principal: Principal,
     pub end: Tick,
@@ -36,17 +36,17 @@ pub struct Lease {
 
 /// What came of a request with a key.
 #[derive(Debug, Clone)]
-pub struct Keyed {
+pub struct KeyedRequest {
     pub principal: Principal,
-    pub key: RequestKey,
+    pub key: IdempotencyKey,
     pub leases: Vec<Fence>,
     step: usize,
 }
 
 /// A lease or a wait that was announced to be over.
 #[derive(Debug, Clone)]
-pub struct Over {
-    pub lease: Option<Lease>,
+pub struct EndedRecord {
+    pub lease: Option<ModelLease>,
     pub holder: Holder,
     pub principal: Principal,
     pub at: Tick,
@@ -54,13 +54,15 @@ pub struct Over {
 
 /// The table of the documentation, in words: only those that look go together, and of those that provide
 /// there is one.
-pub fn together(one: Mode, other: Mode) -> bool {
-    let looks = |mode| matches!(mode, Mode::Shared | Mode::Provides | Mode::Consumes | Mode::DependsOn);
-    looks(one) && looks(other) && !(one == Mode::Provides && other == Mode::Provides)
+pub fn are_compatible(one: LeaseMode, other: LeaseMode) -> bool {
+    let looks = |mode| {
+        matches!(mode, LeaseMode::Shared | LeaseMode::Provides | LeaseMode::Consumes | LeaseMode::DependsOn)
+    };
+    looks(one) && looks(other) && !(one == LeaseMode::Provides && other == LeaseMode::Provides)
 }
 
 /// Whether two resources have something in common: said here once more, in the plainest way for the names that are used.
-pub fn meet(one: &Resource, other: &Resource) -> bool {
+pub fn overlaps(one: &Resource, other: &Resource) -> bool {
     let covers = |folder: &str, name: &str| {
         let beginning = folder.trim_end_matches('*');
         folder.starts_with("FILE:") && beginning.ends_with('/') && name.starts_with(beginning)
@@ -69,52 +71,57 @@ pub fn meet(one: &Resource, other: &Resource) -> bool {
 }
 
 /// Whether something that `want` would be content with has something in common with `resource`.
-pub fn touches(want: &Want, resource: &Resource) -> bool {
-    want.resources().any(|other| meet(other, resource))
+pub fn request_overlaps(want: &LeaseRequest, resource: &Resource) -> bool {
+    want.resources().any(|other| overlaps(other, resource))
 }
 
 /// Whether `want` would be content with `resource`.
-pub fn names(want: &Want, resource: &Resource) -> bool {
+pub fn request_names(want: &LeaseRequest, resource: &Resource) -> bool {
     want.resources().any(|other| other == resource)
 }
 
-impl Model {
-    pub fn live(&self, now: Tick) -> impl Iterator<Item = &Lease> {
+impl LeaseModel {
+    pub fn active_leases(&self, now: Tick) -> impl Iterator<Item = &ModelLease> {
         self.leases.iter().filter(move |lease| now < lease.end)
     }
 
-    pub fn waiting(&self, now: Tick) -> impl Iterator<Item = &Queued> {
-        self.waits.iter().filter(move |wait| now < wait.until)
+    pub fn active_waiters(&self, now: Tick) -> impl Iterator<Item = &QueuedAcquire> {
+        self.waiters.iter().filter(move |wait| now < wait.until)
     }
 
     /// Who is in the way of one who wants `resource` like this and comes after those with a smaller ticket.
-    pub fn in_the_way(&self, resource: &Resource, mode: Mode, ticket: Ticket, now: Tick) -> Vec<Holder> {
-        let leases = self.live(now).filter(|lease| meet(&lease.resource, resource));
-        let leases = leases.filter(|lease| !together(lease.mode, mode)).map(|lease| lease.holder.clone());
-        let waits = self.waiting(now).filter(|wait| wait.ticket < ticket).filter(|wait| {
-            wait.wants.iter().any(|want| touches(want, resource) && !together(want.mode, mode))
+    pub fn blockers(&self, resource: &Resource, mode: LeaseMode, ticket: Ticket, now: Tick) -> Vec<Holder> {
+        let leases = self.active_leases(now).filter(|lease| overlaps(&lease.resource, resource));
+        let leases =
+            leases.filter(|lease| !are_compatible(lease.mode, mode)).map(|lease| lease.holder.clone());
+        let waits = self.active_waiters(now).filter(|wait| wait.ticket < ticket).filter(|wait| {
+            wait.requests
+                .iter()
+                .any(|want| request_overlaps(want, resource) && !are_compatible(want.mode, mode))
         });
         leases.chain(waits.map(|wait| wait.holder.clone())).collect()
     }
 
     /// When everything is over that now keeps one who comes last from having `resource` like this: no sooner than the
     /// one that is named in a refusal, which is the first of them.
-    pub fn first_end(&self, resource: &Resource, mode: Mode, now: Tick) -> Option<Tick> {
-        let leases = self.live(now).filter(|lease| meet(&lease.resource, resource));
-        let leases = leases.filter(|lease| !together(lease.mode, mode)).map(|lease| lease.end);
-        let waits = self.waiting(now).filter(|wait| {
-            wait.wants.iter().any(|want| touches(want, resource) && !together(want.mode, mode))
+    pub fn latest_blocker_end(&self, resource: &Resource, mode: LeaseMode, now: Tick) -> Option<Tick> {
+        let leases = self.active_leases(now).filter(|lease| overlaps(&lease.resource, resource));
+        let leases = leases.filter(|lease| !are_compatible(lease.mode, mode)).map(|lease| lease.end);
+        let waits = self.active_waiters(now).filter(|wait| {
+            wait.requests
+                .iter()
+                .any(|want| request_overlaps(want, resource) && !are_compatible(want.mode, mode))
         });
         leases.chain(waits.map(|wait| wait.until)).max()
     }
 
     /// The resources that the wants get: the first want its first, and so on through every way there is, until each
     /// has one of its own for which it `fits`. What `has` says comes first.
-    pub fn choose(
-        wants: &[Want],
+    pub fn assign(
+        wants: &[LeaseRequest],
         taken: &mut Vec<Resource>,
-        has: &dyn Fn(&Want, &Resource) -> bool,
-        fits: &dyn Fn(&Want, &Resource) -> bool,
+        has: &dyn Fn(&LeaseRequest, &Resource) -> bool,
+        fits: &dyn Fn(&LeaseRequest, &Resource) -> bool,
     ) -> Option<Vec<Resource>> {
         let Some((want, rest)) = wants.split_first() else { return Some(taken.clone()) };
         let own = want.resources().filter(|resource| has(want, resource));
@@ -122,7 +129,7 @@ impl Model {
         for resource in own.chain(free) {
             if !taken.contains(resource) {
                 taken.push(resource.clone());
-                let chosen = Self::choose(rest, taken, has, fits);
+                let chosen = Self::assign(rest, taken, has, fits);
                 taken.pop();
                 if chosen.is_some() {
                     return chosen;
@@ -133,10 +140,11 @@ impl Model {
     }
 
     /// What somebody with this ticket would be served with now.
-    pub fn served_with(&self, wants: &[Want], ticket: Ticket, now: Tick) -> Option<Vec<Resource>> {
-        let fits =
-            |want: &Want, resource: &Resource| self.in_the_way(resource, want.mode, ticket, now).is_empty();
-        Self::choose(wants, &mut Vec::new(), &|_, _| false, &fits)
+    pub fn assignment_for(&self, wants: &[LeaseRequest], ticket: Ticket, now: Tick) -> Option<Vec<Resource>> {
+        let fits = |want: &LeaseRequest, resource: &Resource| {
+            self.blockers(resource, want.mode, ticket, now).is_empty()
+        };
+        Self::assign(wants, &mut Vec::new(), &|_, _| false, &fits)
     }
 
     /// Believes `event`, or panics.
@@ -163,17 +171,18 @@ impl Model {
             Event::Revoked { lease, at, cause, .. } => {
                 let lease = self.end(*lease, *at);
                 assert!(*at < lease.end, "revoked when it was over: {lease:?}");
-                self.handed_over = (*cause == Cause::Transferred).then_some(lease);
+                self.transferred = (*cause == RevocationCause::Transferred).then_some(lease);
             }
             Event::Queued(queued) => {
                 assert_eq!(queued.ticket.0, self.last_ticket.0 + 1, "a ticket out of order");
                 assert!(queued.until > queued.at, "a wait of no time");
                 self.last_ticket = queued.ticket;
                 self.check_name(&queued.holder, &queued.principal, queued.at);
-                self.waits.push(queued.clone());
+                self.waiters.push(queued.clone());
             }
             Event::Left { ticket, at, end } => {
-                let wait = self.leave(*ticket, *at).unwrap_or_else(|| panic!("nobody has {ticket:?}"));
+                let wait =
+                    self.remove_waiter(*ticket, *at).unwrap_or_else(|| panic!("nobody has {ticket:?}"));
                 let timed_out = *end == WaitEnd::TimedOut;
                 assert!(*at < wait.until || timed_out, "left after its end without a time-out: {wait:?}");
             }
@@ -190,29 +199,29 @@ impl Model {
         }
     }
 
-    fn issue(&mut self, issued: &Issued) {
+    fn issue(&mut self, issued: &IssuedLease) {
         assert_eq!(issued.fence.0, self.last_fence.0 + 1, "fences go up by one: {issued:?}");
         assert_eq!(issued.expires_at.0, issued.at.0 + issued.ttl.0, "a length that was not asked for");
         self.last_fence = issued.fence;
         self.check_name(&issued.holder, &issued.principal, issued.at);
         // Not even one that is over but not announced: the ledger itself never holds both.
-        let mut others = self.leases.iter().filter(|other| meet(&other.resource, &issued.resource));
-        let other = others.find(|other| !together(other.mode, issued.mode));
+        let mut others = self.leases.iter().filter(|other| overlaps(&other.resource, &issued.resource));
+        let other = others.find(|other| !are_compatible(other.mode, issued.mode));
         assert!(other.is_none(), "{issued:?} beside {other:?}");
         match (issued.ticket, issued.continues) {
             (Some(ticket), None) => self.serve(issued, ticket),
             (None, Some(before)) => {
-                let old = self.handed_over.take().expect("what is continued was just ended");
+                let old = self.transferred.take().expect("what is continued was just ended");
                 assert_eq!((old.fence, &old.resource), (before, &issued.resource));
             }
             (None, None) => {
                 let last = Ticket(u64::MAX);
-                let first = self.in_the_way(&issued.resource, issued.mode, last, issued.at);
+                let first = self.blockers(&issued.resource, issued.mode, last, issued.at);
                 assert!(first.is_empty(), "{issued:?} came before {first:?}");
             }
             (Some(_), Some(_)) => panic!("served and continued: {issued:?}"),
         }
-        self.leases.push(Lease {
+        self.leases.push(ModelLease {
             fence: issued.fence,
             resource: issued.resource.clone(),
             mode: issued.mode,
@@ -221,100 +230,106 @@ impl Model {
             end: issued.expires_at,
         });
         if let Some(key) = issued.key {
-            self.note_key(&issued.principal, key, issued.fence);
+            self.record_key(&issued.principal, key, issued.fence);
         }
     }
 
-    fn serve(&mut self, issued: &Issued, ticket: Ticket) {
+    fn serve(&mut self, issued: &IssuedLease, ticket: Ticket) {
         let (mut wait, mut resources) = match self.serving.take() {
             Some(serving) => serving,
             None => {
-                let wait = self.leave(ticket, issued.at).unwrap_or_else(|| panic!("nobody has {ticket:?}"));
-                let chosen = self.served_with(&wait.wants, ticket, issued.at);
+                let wait =
+                    self.remove_waiter(ticket, issued.at).unwrap_or_else(|| panic!("nobody has {ticket:?}"));
+                let chosen = self.assignment_for(&wait.requests, ticket, issued.at);
                 let resources = chosen.unwrap_or_else(|| panic!("{ticket:?} is served before its turn"));
                 (wait, resources)
             }
         };
         assert!(issued.at < wait.until, "served after its patience: {wait:?}");
         assert_eq!((wait.ticket, &wait.holder), (ticket, &issued.holder), "served in part");
-        let (want, resource) = (wait.wants.remove(0), resources.remove(0));
+        let (want, resource) = (wait.requests.remove(0), resources.remove(0));
         assert_eq!((&resource, want.mode), (&issued.resource, issued.mode), "served otherwise than asked");
-        let first = self.in_the_way(&issued.resource, issued.mode, ticket, issued.at);
+        let first = self.blockers(&issued.resource, issued.mode, ticket, issued.at);
         assert!(first.is_empty(), "{ticket:?} was served before {first:?}");
-        self.serving = (!wait.wants.is_empty()).then_some((wait, resources));
+        self.serving = (!wait.requests.is_empty()).then_some((wait, resources));
     }
 
-    fn note_key(&mut self, principal: &Principal, key: RequestKey, fence: Fence) {
+    fn record_key(&mut self, principal: &Principal, key: IdempotencyKey, fence: Fence) {
         let step = self.steps;
-        let same =
-            |keyed: &&mut Keyed| keyed.step == step && keyed.key == key && keyed.principal == *principal;
+        let same = |keyed: &&mut KeyedRequest| {
+            keyed.step == step && keyed.key == key && keyed.principal == *principal
+        };
         match self.keyed.iter_mut().find(same) {
             Some(keyed) => keyed.leases.push(fence),
-            None => self.keyed.push(Keyed { principal: principal.clone(), key, leases: vec![fence], step }),
+            None => {
+                self.keyed.push(KeyedRequest { principal: principal.clone(), key, leases: vec![fence], step })
+            }
         }
     }
 
     fn check_name(&self, holder: &Holder, principal: &Principal, now: Tick) {
-        let leases = self.live(now).map(|lease| (&lease.holder, &lease.principal));
-        let mut uses = leases.chain(self.waiting(now).map(|wait| (&wait.holder, &wait.principal)));
+        let leases = self.active_leases(now).map(|lease| (&lease.holder, &lease.principal));
+        let mut uses = leases.chain(self.active_waiters(now).map(|wait| (&wait.holder, &wait.principal)));
         let shared = uses.any(|(name, other)| name == holder && other != principal);
         assert!(!shared, "{holder} is the name of two principals at once");
     }
 
-    fn lease(&mut self, fence: Fence) -> &mut Lease {
+    fn lease(&mut self, fence: Fence) -> &mut ModelLease {
         let found = self.leases.iter_mut().find(|lease| lease.fence == fence);
         found.unwrap_or_else(|| panic!("{fence:?} is no live lease"))
     }
 
-    fn end(&mut self, fence: Fence, at: Tick) -> Lease {
+    fn end(&mut self, fence: Fence, at: Tick) -> ModelLease {
         let lease = self.lease(fence).clone();
         self.leases.retain(|other| other.fence != fence);
         let (holder, principal) = (lease.holder.clone(), lease.principal.clone());
-        self.over.push(Over { lease: Some(lease.clone()), holder, principal, at });
+        self.ended.push(EndedRecord { lease: Some(lease.clone()), holder, principal, at });
         lease
     }
 
-    fn leave(&mut self, ticket: Ticket, at: Tick) -> Option<Queued> {
-        let index = self.waits.iter().position(|wait| wait.ticket == ticket)?;
-        let wait = self.waits.remove(index);
+    fn remove_waiter(&mut self, ticket: Ticket, at: Tick) -> Option<QueuedAcquire> {
+        let index = self.waiters.iter().position(|wait| wait.ticket == ticket)?;
+        let wait = self.waiters.remove(index);
         let (holder, principal) = (wait.holder.clone(), wait.principal.clone());
-        self.over.push(Over { lease: None, holder, principal, at });
+        self.ended.push(EndedRecord { lease: None, holder, principal, at });
         Some(wait)
     }
 
     /// Whether every lease and wait that is over is known to be.
-    pub fn all_announced(&self, now: Tick) -> bool {
-        self.live(now).count() == self.leases.len() && self.waiting(now).count() == self.waits.len()
+    pub fn all_ends_recorded(&self, now: Tick) -> bool {
+        self.active_leases(now).count() == self.leases.len()
+            && self.active_waiters(now).count() == self.waiters.len()
     }
 
     /// How many leases a principal has and waits for.
-    pub fn used(&self, principal: &Principal, now: Tick) -> usize {
-        let leases = self.live(now).filter(|lease| lease.principal == *principal).count();
-        let waits = self.waiting(now).filter(|wait| wait.principal == *principal);
-        leases + waits.map(|wait| wait.wants.len()).sum::<usize>()
+    pub fn usage(&self, principal: &Principal, now: Tick) -> usize {
+        let leases = self.active_leases(now).filter(|lease| lease.principal == *principal).count();
+        let waits = self.active_waiters(now).filter(|wait| wait.principal == *principal);
+        leases + waits.map(|wait| wait.requests.len()).sum::<usize>()
     }
 
     /// What must hold between two commands.
     pub fn check(&mut self, limits: &Limits, now: Tick) {
         self.steps += 1;
         assert!(self.serving.is_none(), "a request was served in part: {:?}", self.serving);
-        self.handed_over = None;
-        if self.all_announced(now) {
-            for wait in &self.waits {
-                let free = self.served_with(&wait.wants, wait.ticket, now);
+        self.transferred = None;
+        if self.all_ends_recorded(now) {
+            for wait in &self.waiters {
+                let free = self.assignment_for(&wait.requests, wait.ticket, now);
                 assert!(free.is_none(), "{free:?} is free, and yet it waits: {wait:?}");
             }
         }
-        let live: Vec<&Lease> = self.live(now).collect();
+        let live: Vec<&ModelLease> = self.active_leases(now).collect();
         for (index, one) in live.iter().enumerate() {
-            let conflict =
-                |other: &&&Lease| meet(&other.resource, &one.resource) && !together(other.mode, one.mode);
+            let conflict = |other: &&&ModelLease| {
+                overlaps(&other.resource, &one.resource) && !are_compatible(other.mode, one.mode)
+            };
             let other = live[index + 1..].iter().find(conflict);
             assert!(other.is_none(), "two at once: {one:?} and {other:?}");
         }
-        let most = limits.leases_per_principal.unwrap_or(usize::MAX);
+        let most = limits.max_leases_per_principal.unwrap_or(usize::MAX);
         for principal in live.iter().map(|lease| &lease.principal) {
-            assert!(self.used(principal, now) <= most, "{principal} is over its quota of {most}");
+            assert!(self.usage(principal, now) <= most, "{principal} is over its quota of {most}");
         }
     }
 }

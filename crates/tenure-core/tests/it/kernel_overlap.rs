@@ -1,6 +1,6 @@
 //! Stories of resources that are, in part, the same thing.
 
-use crate::story::check;
+use crate::scenario::check;
 
 #[test]
 fn folder_and_its_contents_are_not_held_by_two_holders() {

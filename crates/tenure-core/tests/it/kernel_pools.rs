@@ -1,11 +1,11 @@
 //! Stories of asking for any one of several resources: which one it is, who goes first, and who would wait for ever.
 
 use tenure_core::kernel::{
-    Acquire, Answer, Command, Contention, HashKey, Holder, LedgerTag, Limits, Mode, Nonce, Principal,
-    Resource, Span, State, Tick, Want, decide,
+    Acquire, Command, CommandOutcome, ContentionPolicy, HashKey, Holder, KernelState, LeaseMode,
+    LeaseRequest, LedgerTag, Limits, Nonce, Principal, Resource, Tick, TickDuration, decide,
 };
 
-use crate::story::{World, check};
+use crate::scenario::{ScenarioWorld, check};
 
 #[test]
 fn first_free_alternative_is_granted() {
@@ -153,7 +153,8 @@ fn position_is_that_in_the_shortest_queue() {
 
 #[test]
 fn full_queue_of_one_alternative_rejects_the_request() {
-    let mut world = World::new(Limits { waiters_per_resource: 1, alternatives: 3, ..Limits::default() });
+    let mut world =
+        ScenarioWorld::new(Limits { max_waiters_per_resource: 1, max_alternatives: 3, ..Limits::default() });
     world.play(
         "
          0  acquire t0 ann 100                     -> granted 1
@@ -168,7 +169,7 @@ fn full_queue_of_one_alternative_rejects_the_request() {
 
 #[test]
 fn request_with_alternatives_counts_once_against_the_quota() {
-    let mut world = World::new(Limits { leases_per_principal: Some(2), ..Limits::default() });
+    let mut world = ScenarioWorld::new(Limits { max_leases_per_principal: Some(2), ..Limits::default() });
     world.play(
         "
          0  acquire t0|t1|t2 ann 100 as ops              -> 1 on t0, granted 1
@@ -267,23 +268,26 @@ fn deadlocked_waiters_covering_all_alternatives_are_detected() {
 /// at every queue for everybody in it would not come to an end.
 #[test]
 fn deadlock_check_of_a_long_queue_for_many_alternatives_is_fast() {
-    let limits = Limits { waiters_per_resource: 1_000, ..Limits::default() };
-    let mut state = State::new(LedgerTag(1), limits, HashKey::default());
+    let limits = Limits { max_waiters_per_resource: 1_000, ..Limits::default() };
+    let mut state = KernelState::new(LedgerTag(1), limits, HashKey::default());
     let pool = |first: usize| (first..first + 64).map(|number| resource(&format!("t{}", number % 64)));
     for number in 0..64 {
-        let answer = ask(&mut state, &format!("user-{number}"), pool(number));
-        assert!(matches!(answer, Answer::Granted { .. }), "{answer:?}");
+        let answer = acquire_any_of(&mut state, &format!("user-{number}"), pool(number));
+        assert!(matches!(answer, CommandOutcome::Granted { .. }), "{answer:?}");
     }
     for number in 0..400 {
         let name = format!("waiter-{number}");
-        ask(&mut state, &name, [resource(&format!("own-{number}"))]);
-        let answer = ask(&mut state, &name, pool(number));
-        assert!(matches!(answer, Answer::Queued { position, .. } if position == number + 1), "{answer:?}");
+        acquire_any_of(&mut state, &name, [resource(&format!("own-{number}"))]);
+        let answer = acquire_any_of(&mut state, &name, pool(number));
+        assert!(
+            matches!(answer, CommandOutcome::Queued { position, .. } if position == number + 1),
+            "{answer:?}"
+        );
     }
     // Who uses one and waits for another of those that the others wait for too is in no circle, as long as one of
     // the others may give back.
-    let answer = ask(&mut state, "user-0", pool(1).take(63));
-    assert!(matches!(answer, Answer::Queued { position: 401, .. }), "{answer:?}");
+    let answer = acquire_any_of(&mut state, "user-0", pool(1).take(63));
+    assert!(matches!(answer, CommandOutcome::Queued { position: 401, .. }), "{answer:?}");
 }
 
 fn resource(name: &str) -> Resource {
@@ -291,20 +295,25 @@ fn resource(name: &str) -> Resource {
 }
 
 /// Asks for any one of these, and waits for it.
-fn ask(state: &mut State, who: &str, names: impl IntoIterator<Item = Resource>) -> Answer {
+fn acquire_any_of(
+    state: &mut KernelState,
+    who: &str,
+    names: impl IntoIterator<Item = Resource>,
+) -> CommandOutcome {
     let mut names = names.into_iter();
     let first = names.next().expect("at least one");
-    let want = Want::new(first, Mode::Exclusive, Span::from_secs(600), Nonce::default()).or(names);
+    let want = LeaseRequest::new(first, LeaseMode::Exclusive, TickDuration::from_secs(600), Nonce::default())
+        .with_alternatives(names);
     let acquire = Acquire {
         principal: Principal::parse(who).expect("a principal"),
         holder: Holder::parse(who).expect("a holder"),
-        wants: vec![want],
-        contention: Contention::Queue { patience: Span::from_secs(600) },
+        requests: vec![want],
+        contention_policy: ContentionPolicy::Queue { wait_timeout: TickDuration::from_secs(600) },
         key: None,
     };
     let decision = decide(state, &Command::Acquire(acquire), Tick(0));
     decision.events.iter().for_each(|event| state.apply(event).expect("what was decided is applied"));
-    decision.answer
+    decision.outcome
 }
 
 #[test]

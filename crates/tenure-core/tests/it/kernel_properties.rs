@@ -5,35 +5,35 @@ use std::collections::BTreeSet;
 use proptest::prelude::*;
 use tenure_core::kernel::{Fence, Limits};
 
-use crate::kernel_circles::check_no_circle;
-use crate::kernel_forecast::{forecast, judge};
-use crate::kernel_model::Model;
-use crate::kernel_strategies::{Script, Step, config, session};
-use crate::story::World;
+use crate::kernel_expected_outcome::{check_forecast, forecast};
+use crate::kernel_model::LeaseModel;
+use crate::kernel_strategies::{KernelStep, Script, config, limits_and_steps};
+use crate::kernel_wait_graph::check_no_cycle;
+use crate::scenario::ScenarioWorld;
 
 /// Plays a session. After each step the world checks itself (see `story`), the answer is what the model
 /// foretold, and each event is one that the model can believe.
-fn play(limits: &Limits, steps: &[Step]) {
-    let (mut world, mut script) = (World::new(limits.clone()), Script::default());
-    let mut model = Model::default();
+fn play(limits: &Limits, steps: &[KernelStep]) {
+    let (mut world, mut script) = (ScenarioWorld::new(limits.clone()), Script::default());
+    let mut model = LeaseModel::default();
     for step in steps {
-        let (command, stamp) = script.next(step, &world.state);
+        let (command, stamp) = script.next_command(step, &world.state);
         let now = stamp.max(world.state.now());
         let foretold = forecast(&model, &command, now);
         let before = model.clone();
-        let decision = world.take(&command, stamp);
+        let decision = world.decide_and_apply(&command, stamp);
         for event in &decision.events {
-            assert_eq!(event.at(), now, "an event of another time: {event:?}");
+            assert_eq!(event.occurred_at(), now, "an event of another time: {event:?}");
             model.record(event);
         }
         model.check(limits, now);
-        judge(&foretold, &before, &model, &command, &decision, limits, now);
-        check_no_circle(&model, now);
+        check_forecast(&foretold, &before, &model, &command, &decision, limits, now);
+        check_no_cycle(&model, now);
         check_same_leases(&world, &model);
     }
 }
 
-fn check_same_leases(world: &World, model: &Model) {
+fn check_same_leases(world: &ScenarioWorld, model: &LeaseModel) {
     let kernel = world
         .state
         .leases_from(Fence(0))
@@ -51,7 +51,7 @@ proptest! {
 
     // S2-1
     #[test]
-    fn kernel_matches_the_model((limits, steps) in session()) {
+    fn kernel_matches_the_model((limits, steps) in limits_and_steps()) {
         play(&limits, &steps);
     }
 }

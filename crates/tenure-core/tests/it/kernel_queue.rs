@@ -2,7 +2,7 @@
 
 use tenure_core::kernel::Limits;
 
-use crate::story::{World, check};
+use crate::scenario::{ScenarioWorld, check};
 
 #[test]
 fn waiters_are_served_in_fifo_order() {
@@ -174,8 +174,11 @@ fn transfer_that_closes_a_cycle_is_rejected() {
 
 #[test]
 fn waiters_per_resource_and_principal_are_limited() {
-    let mut world =
-        World::new(Limits { waiters_per_resource: 2, waits_per_principal: 2, ..Limits::default() });
+    let mut world = ScenarioWorld::new(Limits {
+        max_waiters_per_resource: 2,
+        max_waiters_per_principal: 2,
+        ..Limits::default()
+    });
     world.play("
          0  acquire db alice 10                 -> granted 1
          0  acquire x alice 10                  -> granted 2

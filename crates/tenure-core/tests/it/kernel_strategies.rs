@@ -3,8 +3,9 @@
 use proptest::prelude::*;
 use proptest::test_runner::FileFailurePersistence;
 use tenure_core::kernel::{
-    Acquire, Cause, ChangeMode, Claim, Command, Contention, Digest, Fence, Holder, Limits, Mode, Nonce,
-    Principal, RequestKey, Resource, Span, State, Tick, Ticket, WaitEnd, Want,
+    Acquire, ChangeMode, Command, ContentionPolicy, Fence, Holder, IdempotencyKey, KernelState,
+    LeaseCredential, LeaseMode, LeaseRequest, Limits, Nonce, Principal, RequestDigest, Resource,
+    RevocationCause, Tick, TickDuration, Ticket, WaitEnd,
 };
 use tenure_core::lease::ReleaseReason;
 
@@ -19,9 +20,9 @@ pub fn config(cases: u32) -> ProptestConfig {
 
 /// Time passes, then something is asked.
 #[derive(Debug, Clone)]
-pub struct Step {
+pub struct KernelStep {
     pause: Pause,
-    ask: Ask,
+    request: KernelRequest,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -35,15 +36,15 @@ enum Pause {
 
 /// A command whose leases and tickets are counted back from the newest, so that most of them are there.
 #[derive(Debug, Clone)]
-enum Ask {
+enum KernelRequest {
     Acquire(Acquire),
     /// An acquire from before, word for word.
     Again(usize),
-    Renew(u64, Option<Claim>, Option<Span>),
-    Release(u64, Option<Claim>),
+    Renew(u64, Option<LeaseCredential>, Option<TickDuration>),
+    Release(u64, Option<LeaseCredential>),
     Transfer(u64, Holder, Principal),
-    Change(u64, Mode, bool),
-    Revoke(u64, Cause),
+    Change(u64, LeaseMode, bool),
+    Revoke(u64, RevocationCause),
     Reclaim(Holder),
     Withdraw(u64, Principal, WaitEnd),
     Expire(usize),
@@ -57,7 +58,7 @@ pub struct Script {
 }
 
 impl Script {
-    pub fn next(&mut self, step: &Step, state: &State) -> (Command, Tick) {
+    pub fn next_command(&mut self, step: &KernelStep, state: &KernelState) -> (Command, Tick) {
         let newest = self.now.max(state.now().0);
         let now = match step.pause {
             Pause::Ticks(ticks) => newest.saturating_add(ticks),
@@ -68,57 +69,58 @@ impl Script {
             }
         };
         self.now = newest.max(now);
-        (self.command(&step.ask, state), Tick(now))
+        (self.command(&step.request, state), Tick(now))
     }
 
-    fn command(&mut self, ask: &Ask, state: &State) -> Command {
+    fn command(&mut self, ask: &KernelRequest, state: &KernelState) -> Command {
         let lease = |back: &u64| Fence((state.last_fence().0 + 1).saturating_sub(*back));
         let nonce = Nonce([3; 16]);
-        let or_token = |claim: &Option<Claim>| claim.clone().unwrap_or(Claim::Token);
+        let or_token = |claim: &Option<LeaseCredential>| claim.clone().unwrap_or(LeaseCredential::Token);
         match ask {
-            Ask::Acquire(acquire) => {
+            KernelRequest::Acquire(acquire) => {
                 self.acquires.push(acquire.clone());
                 Command::Acquire(acquire.clone())
             }
-            Ask::Again(back) => {
+            KernelRequest::Again(back) => {
                 let at = self.acquires.len().saturating_sub(1 + back % 4);
                 self.acquires
                     .get(at)
-                    .map_or(Command::Expire { most: 1 }, |acquire| Command::Acquire(acquire.clone()))
+                    .map_or(Command::Expire { max_ended: 1 }, |acquire| Command::Acquire(acquire.clone()))
             }
-            Ask::Renew(back, claim, ttl) => {
-                Command::Renew { lease: lease(back), claim: or_token(claim), ttl: *ttl }
+            KernelRequest::Renew(back, claim, ttl) => {
+                Command::Renew { lease: lease(back), credential: or_token(claim), ttl: *ttl }
             }
-            Ask::Release(back, claim) => {
+            KernelRequest::Release(back, claim) => {
                 let reason = ReleaseReason::Voluntary;
                 Command::Release { lease: lease(back), claim: or_token(claim), reason }
             }
-            Ask::Transfer(back, to, principal) => {
+            KernelRequest::Transfer(back, to, principal) => {
                 let (to, principal) = (to.clone(), principal.clone());
-                Command::Transfer { lease: lease(back), claim: Claim::Token, to, principal, nonce }
+                Command::Transfer { lease: lease(back), claim: LeaseCredential::Token, to, principal, nonce }
             }
-            Ask::Change(back, mode, up) => {
-                let change = ChangeMode { lease: lease(back), claim: Claim::Token, mode: *mode, nonce };
+            KernelRequest::Change(back, mode, up) => {
+                let change =
+                    ChangeMode { lease: lease(back), credential: LeaseCredential::Token, mode: *mode, nonce };
                 if *up { Command::Upgrade(change) } else { Command::Downgrade(change) }
             }
-            Ask::Revoke(back, cause) => {
+            KernelRequest::Revoke(back, cause) => {
                 let (by, detail) = (principal(9), "because".into());
                 Command::Revoke { lease: lease(back), cause: *cause, by, detail }
             }
-            Ask::Reclaim(holder) => {
+            KernelRequest::Reclaim(holder) => {
                 Command::Reclaim { holder: holder.clone(), by: principal(9), detail: "gone".into() }
             }
-            Ask::Withdraw(back, principal, end) => {
+            KernelRequest::Withdraw(back, principal, end) => {
                 let newest = newest_ticket(state).0;
                 let ticket = Ticket(newest.saturating_add(1).saturating_sub(*back));
                 Command::Withdraw { ticket, principal: principal.clone(), end: *end }
             }
-            Ask::Expire(most) => Command::Expire { most: *most },
+            KernelRequest::Expire(most) => Command::Expire { max_ended: *most },
         }
     }
 }
 
-fn newest_ticket(state: &State) -> Ticket {
+fn newest_ticket(state: &KernelState) -> Ticket {
     let queues = (0..RESOURCES).flat_map(|number| state.queue_of(&resource(number)).last());
     queues.map(|view| view.ticket).max().unwrap_or_default()
 }
@@ -138,27 +140,27 @@ pub fn principal(number: u8) -> Principal {
 }
 
 /// A session of sixty steps on average: what is permitted, and what is asked. A failing one shrinks to few.
-pub fn session() -> impl Strategy<Value = (Limits, Vec<Step>)> {
+pub fn limits_and_steps() -> impl Strategy<Value = (Limits, Vec<KernelStep>)> {
     (limits(), prop::collection::vec(step(), 1..=120))
 }
 
 /// A few steps, to go on from any state.
-pub fn steps(most: usize) -> impl Strategy<Value = Vec<Step>> {
+pub fn steps(most: usize) -> impl Strategy<Value = Vec<KernelStep>> {
     prop::collection::vec(step(), 1..=most)
 }
 
 fn limits() -> impl Strategy<Value = Limits> {
     let tight = Limits {
-        waiters_per_resource: 2,
-        waits_per_principal: 2,
-        leases_per_principal: Some(4),
+        max_waiters_per_resource: 2,
+        max_waiters_per_principal: 2,
+        max_leases_per_principal: Some(4),
         ..Limits::default()
     };
     prop_oneof![3 => Just(Limits::default()), 1 => Just(tight)]
 }
 
-fn step() -> impl Strategy<Value = Step> {
-    (pause(), ask()).prop_map(|(pause, ask)| Step { pause, ask })
+fn step() -> impl Strategy<Value = KernelStep> {
+    (pause(), request()).prop_map(|(pause, ask)| KernelStep { pause, request: ask })
 }
 
 fn pause() -> impl Strategy<Value = Pause> {
@@ -173,20 +175,21 @@ fn pause() -> impl Strategy<Value = Pause> {
     ]
 }
 
-const TTLS: [Span; 3] = [Span::from_secs(2), Span::from_secs(5), Span::from_secs(60)];
+const TTLS: [TickDuration; 3] =
+    [TickDuration::from_secs(2), TickDuration::from_secs(5), TickDuration::from_secs(60)];
 
-fn ask() -> impl Strategy<Value = Ask> {
+fn request() -> impl Strategy<Value = KernelRequest> {
     prop_oneof![
-        20 => acquire().prop_map(Ask::Acquire),
-        4 => (0..4_usize).prop_map(Ask::Again),
-        5 => (back(), claim(), prop::option::of(ttl())).prop_map(|(lease, claim, ttl)| Ask::Renew(lease, claim, ttl)),
-        6 => (back(), claim()).prop_map(|(lease, claim)| Ask::Release(lease, claim)),
-        3 => (back(), who()).prop_map(|(lease, (to, principal))| Ask::Transfer(lease, to, principal)),
-        4 => (back(), mode(), any::<bool>()).prop_map(|(lease, mode, up)| Ask::Change(lease, mode, up)),
-        1 => (back(), cause()).prop_map(|(lease, cause)| Ask::Revoke(lease, cause)),
-        1 => who().prop_map(|(holder, _)| Ask::Reclaim(holder)),
-        2 => (0..4_u64, who(), wait_end()).prop_map(|(back, (_, principal), end)| Ask::Withdraw(back, principal, end)),
-        2 => prop::sample::select(vec![0, 1, 1_000]).prop_map(Ask::Expire),
+        20 => acquire().prop_map(KernelRequest::Acquire),
+        4 => (0..4_usize).prop_map(KernelRequest::Again),
+        5 => (back(), credential(), prop::option::of(ttl())).prop_map(|(lease, claim, ttl)| KernelRequest::Renew(lease, claim, ttl)),
+        6 => (back(), credential()).prop_map(|(lease, claim)| KernelRequest::Release(lease, claim)),
+        3 => (back(), holder_and_principal()).prop_map(|(lease, (to, principal))| KernelRequest::Transfer(lease, to, principal)),
+        4 => (back(), mode(), any::<bool>()).prop_map(|(lease, mode, up)| KernelRequest::Change(lease, mode, up)),
+        1 => (back(), cause()).prop_map(|(lease, cause)| KernelRequest::Revoke(lease, cause)),
+        1 => holder_and_principal().prop_map(|(holder, _)| KernelRequest::Reclaim(holder)),
+        2 => (0..4_u64, holder_and_principal(), wait_end()).prop_map(|(back, (_, principal), end)| KernelRequest::Withdraw(back, principal, end)),
+        2 => prop::sample::select(vec![0, 1, 1_000]).prop_map(KernelRequest::Expire),
     ]
 }
 
@@ -197,33 +200,37 @@ fn back() -> impl Strategy<Value = u64> {
 
 fn acquire() -> impl Strategy<Value = Acquire> {
     let key = prop_oneof![2 => Just(None), 1 => (0..2_u8).prop_map(Some)];
-    (who(), prop_oneof![3 => wants_of_one(), 2 => wants_of_any()], contention(), key).prop_map(
-        |((holder, principal), wants, contention, key)| {
-            let body = Digest::of(format!("{holder} {wants:?} {contention:?}").as_bytes());
-            let key = key.map(|number| RequestKey { key: Digest([number; 16]), body });
-            Acquire { principal, holder, wants, contention, key }
-        },
+    (
+        holder_and_principal(),
+        prop_oneof![3 => requests_without_alternatives(), 2 => requests_with_alternatives()],
+        contention_policy(),
+        key,
     )
+        .prop_map(|((holder, principal), wants, contention, key)| {
+            let body = RequestDigest::of(format!("{holder} {wants:?} {contention:?}").as_bytes());
+            let key = key.map(|number| IdempotencyKey { key: RequestDigest([number; 16]), body });
+            Acquire { principal, holder, requests: wants, contention_policy: contention, key }
+        })
 }
 
 /// Each on a resource of its own.
-fn wants_of_one() -> BoxedStrategy<Vec<Want>> {
+fn requests_without_alternatives() -> BoxedStrategy<Vec<LeaseRequest>> {
     let count = prop_oneof![3 => Just(1_usize), 2 => Just(2), 1 => Just(3)];
-    let wants = |(count, first, modes, ttl): (usize, u8, [Mode; 3], Span)| {
+    let wants = |(count, first, modes, ttl): (usize, u8, [LeaseMode; 3], TickDuration)| {
         let wants = (first..).map(resource).zip(modes);
-        let wants = wants.map(|(resource, mode)| Want::new(resource, mode, ttl, Nonce([1; 16])));
+        let wants = wants.map(|(resource, mode)| LeaseRequest::new(resource, mode, ttl, Nonce([1; 16])));
         wants.take(count).collect()
     };
     (count, 0..RESOURCES, [mode(), mode(), mode()], ttl()).prop_map(wants).boxed()
 }
 
 /// Any one of several. Some requests ask for more than there can ever be.
-fn wants_of_any() -> BoxedStrategy<Vec<Want>> {
+fn requests_with_alternatives() -> BoxedStrategy<Vec<LeaseRequest>> {
     let names = Just((0..RESOURCES).collect::<Vec<_>>()).prop_shuffle();
     let want = (names, 1..=usize::from(RESOURCES), mode(), ttl()).prop_map(|(names, count, mode, ttl)| {
         let mut names = names.into_iter().take(count).map(resource);
         let first = names.next().expect("at least one");
-        Want::new(first, mode, ttl, Nonce([2; 16])).or(names)
+        LeaseRequest::new(first, mode, ttl, Nonce([2; 16])).with_alternatives(names)
     });
     let want = want.boxed();
     let count = prop_oneof![6 => Just(1..=1_usize), 3 => Just(2..=2), 1 => Just(3..=3)];
@@ -231,32 +238,33 @@ fn wants_of_any() -> BoxedStrategy<Vec<Want>> {
 }
 
 /// Mostly a holder with the principal that it always has.
-fn who() -> impl Strategy<Value = (Holder, Principal)> {
+fn holder_and_principal() -> impl Strategy<Value = (Holder, Principal)> {
     let own = (0..5_u8).prop_map(|number| (number, number % 2));
     prop_oneof![12 => own, 1 => (0..5_u8, 0..3_u8)].prop_map(|(name, owner)| (holder(name), principal(owner)))
 }
 
-fn claim() -> impl Strategy<Value = Option<Claim>> {
-    let named = who().prop_map(|(holder, principal)| Some(Claim::Holder { holder, principal }));
+fn credential() -> impl Strategy<Value = Option<LeaseCredential>> {
+    let named = holder_and_principal()
+        .prop_map(|(holder, principal)| Some(LeaseCredential::Holder { holder, principal }));
     prop_oneof![2 => Just(None), 1 => named]
 }
 
-fn ttl() -> impl Strategy<Value = Span> {
+fn ttl() -> impl Strategy<Value = TickDuration> {
     prop::sample::select(&TTLS[..])
 }
 
-pub fn mode() -> impl Strategy<Value = Mode> {
-    prop_oneof![6 => Just(Mode::Exclusive), 8 => Just(Mode::Shared), 3 => prop::sample::select(&Mode::ALL[..])]
+pub fn mode() -> impl Strategy<Value = LeaseMode> {
+    prop_oneof![6 => Just(LeaseMode::Exclusive), 8 => Just(LeaseMode::Shared), 3 => prop::sample::select(&LeaseMode::ALL[..])]
 }
 
-pub fn cause() -> impl Strategy<Value = Cause> {
+pub fn cause() -> impl Strategy<Value = RevocationCause> {
     prop::sample::select(vec![
-        Cause::Revoked,
-        Cause::Reclaimed,
-        Cause::Wiped,
-        Cause::Disconnected,
-        Cause::Transferred,
-        Cause::Died,
+        RevocationCause::Revoked,
+        RevocationCause::Reclaimed,
+        RevocationCause::Wiped,
+        RevocationCause::Disconnected,
+        RevocationCause::Transferred,
+        RevocationCause::Died,
     ])
 }
 
@@ -264,11 +272,11 @@ pub fn wait_end() -> impl Strategy<Value = WaitEnd> {
     prop::sample::select(vec![WaitEnd::TimedOut, WaitEnd::Withdrawn, WaitEnd::Gone])
 }
 
-fn contention() -> impl Strategy<Value = Contention> {
+fn contention_policy() -> impl Strategy<Value = ContentionPolicy> {
     let patience = prop::sample::select(vec![0, 1, 1_000_000, 4_999_999, 5_000_000, 100_000_000]);
     prop_oneof![
-        3 => Just(Contention::Refuse),
-        2 => Just(Contention::RefreshOwn),
-        6 => patience.prop_map(|ticks| Contention::Queue { patience: Span(ticks) }),
+        3 => Just(ContentionPolicy::Deny),
+        2 => Just(ContentionPolicy::RefreshOwn),
+        6 => patience.prop_map(|ticks| ContentionPolicy::Queue { wait_timeout: TickDuration(ticks) }),
     ]
 }

@@ -5,18 +5,18 @@ use std::sync::Arc;
 use proptest::prelude::*;
 use tenure_core::authority::{Authority, Budget, LeaseScope, Purpose};
 use tenure_core::kernel::{
-    Digest, Event, Fence, Holder, Issued, Labels, Mode, Nonce, Principal, RequestKey, Resource, Span, Tick,
-    WorkEvent,
+    Event, Fence, Holder, IdempotencyKey, IssuedLease, Labels, LeaseMode, Nonce, Principal, RequestDigest,
+    Resource, Tick, TickDuration, WorkEvent,
 };
 
 /// A lease that begins with authority, or something that is spent.
-pub fn of_work(
+pub fn work_event(
     holder: &BoxedStrategy<Holder>,
     principal: &BoxedStrategy<Principal>,
     fence: impl Strategy<Value = Fence> + Clone + 'static,
     tick: impl Strategy<Value = Tick> + Clone + 'static,
 ) -> BoxedStrategy<Event> {
-    let mode = prop_oneof![9 => Just(Mode::Exclusive), 1 => Just(Mode::Shared)];
+    let mode = prop_oneof![9 => Just(LeaseMode::Exclusive), 1 => Just(LeaseMode::Shared)];
     let who = (fence.clone(), resource(), holder.clone(), principal.clone(), mode);
     let parent = prop::option::of(fence.clone()).prop_map(|fence| fence.filter(|fence| *fence != Fence(0)));
     let authority =
@@ -24,7 +24,7 @@ pub fn of_work(
     let when = (tick.clone(), tick.clone());
     let issued = (who, when, authority, key()).prop_map(
         |((fence, resource, holder, principal, mode), (at, expires_at), authority, key)| {
-            Event::Issued(Issued {
+            Event::Issued(IssuedLease {
                 fence,
                 resource,
                 holder,
@@ -32,7 +32,7 @@ pub fn of_work(
                 mode,
                 at,
                 expires_at,
-                ttl: Span(5),
+                ttl: TickDuration(5),
                 nonce: Nonce([1; 16]),
                 labels: Labels::default(),
                 key,
@@ -67,7 +67,7 @@ pub fn scope() -> impl Strategy<Value = LeaseScope> {
 }
 
 pub fn budget() -> impl Strategy<Value = Budget> {
-    let amount = prop_oneof![8 => 0..4_u64, 1 => Just(1_000), 1 => Just(Budget::LARGEST)];
+    let amount = prop_oneof![8 => 0..4_u64, 1 => Just(1_000), 1 => Just(Budget::MAX_AMOUNT)];
     prop::array::uniform4(amount).prop_map(Budget::from_amounts)
 }
 
@@ -79,7 +79,7 @@ pub fn purpose() -> impl Strategy<Value = Purpose> {
     (name(), name(), name()).prop_map(|(work_id, tool, namespace)| Purpose { work_id, tool, namespace })
 }
 
-fn key() -> impl Strategy<Value = Option<RequestKey>> {
-    let digest = || (0..2_u8).prop_map(|byte| Digest([byte; 16]));
-    prop::option::weighted(0.3, (digest(), digest()).prop_map(|(key, body)| RequestKey { key, body }))
+fn key() -> impl Strategy<Value = Option<IdempotencyKey>> {
+    let digest = || (0..2_u8).prop_map(|byte| RequestDigest([byte; 16]));
+    prop::option::weighted(0.3, (digest(), digest()).prop_map(|(key, body)| IdempotencyKey { key, body }))
 }

@@ -5,12 +5,12 @@ use proptest::test_runner::FileFailurePersistence;
 use prost::Message;
 use tenure_core::lease::{LeaseError, LeaseReducer};
 use tenure_core::ledger::EventRecord;
-use tenure_core::reducer::{Reducer, ReducerContext};
-use tenure_core::stored::lease_event::Event;
-use tenure_core::stored::{
+use tenure_core::proto::lease_event::Event;
+use tenure_core::proto::{
     LeaseConflict, LeaseEvent, LeaseExpired, LeaseIssueDenied, LeaseIssued, LeaseReleased, LeaseRenewed,
     LeaseRevoked,
 };
+use tenure_core::reducer::{Reducer, ReducerContext};
 
 /// What was found is tried again on the next run; the file is not part of the repository.
 pub fn config() -> ProptestConfig {

@@ -6,8 +6,8 @@
 mod attribution;
 mod store;
 
-pub use attribution::Attribution;
-pub use store::Store;
+pub use attribution::LineAttribution;
+pub use store::AttributionStore;
 
 use serde::{Deserialize, Serialize};
 
@@ -23,7 +23,7 @@ pub struct Author {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Who {
+pub enum LineAuthor {
     Committed,
     Session(Author),
     /// It is not as in HEAD, and nobody was seen writing it: a person, or a program that no hook sees.
@@ -37,5 +37,5 @@ pub struct BlamedLine {
     pub number: usize,
     /// The line without its end. What is not UTF-8 is shown as `�`.
     pub text: String,
-    pub author: Who,
+    pub author: LineAuthor,
 }

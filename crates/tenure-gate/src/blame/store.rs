@@ -7,74 +7,74 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use serde::{Deserialize, Serialize};
 
-use super::attribution::{Attribution, Stored};
+use super::attribution::{LineAttribution, StoredAttribution};
 
 /// As many files as are kept. Then the oldest go.
-const MOST_FILES: usize = 10_000;
+const MAX_FILES: usize = 10_000;
 
 /// A larger file is none of ours.
-const MOST_BYTES: u64 = 64 << 20;
+const MAX_FILE_BYTES: u64 = 64 << 20;
 
 /// The attributions that are kept in a folder.
 ///
 /// They say who wrote what, to a person who asks, and nothing is decided by them. So what is damaged or gone is no error:
 /// then nobody is known to have written anything.
 #[derive(Debug)]
-pub struct Store {
+pub struct AttributionStore {
     folder: PathBuf,
-    most: usize,
+    max_files: usize,
     /// How many there are, at least roughly: others may write here too.
     count: AtomicUsize,
-    unfinished: AtomicUsize,
+    next_temporary: AtomicUsize,
 }
 
 #[derive(Serialize, Deserialize)]
-struct File {
+struct AttributionFile {
     version: u32,
     resource: String,
     #[serde(flatten)]
-    stored: Stored,
+    stored: StoredAttribution,
 }
 
-impl Store {
+impl AttributionStore {
     /// The store in this folder, which is made if it is not there.
     pub fn open(folder: &Path) -> io::Result<Self> {
-        Self::with_most(folder, MOST_FILES)
+        Self::with_max_files(folder, MAX_FILES)
     }
 
-    pub fn with_most(folder: &Path, most: usize) -> io::Result<Self> {
+    pub fn with_max_files(folder: &Path, most: usize) -> io::Result<Self> {
         fs::create_dir_all(folder)?;
         let store = Self {
             folder: folder.to_owned(),
-            most: most.max(1),
+            max_files: most.max(1),
             count: AtomicUsize::new(0),
-            unfinished: AtomicUsize::new(0),
+            next_temporary: AtomicUsize::new(0),
         };
         store.count.store(store.files()?.len(), Ordering::Relaxed);
         Ok(store)
     }
 
     /// What is known of this resource.
-    pub fn load(&self, resource: &str) -> Option<Attribution> {
+    pub fn load(&self, resource: &str) -> Option<LineAttribution> {
         let path = self.path(resource);
         let size = fs::metadata(&path).ok()?.len();
-        if size > MOST_BYTES {
+        if size > MAX_FILE_BYTES {
             return None;
         }
-        let file: File = serde_json::from_slice(&fs::read(&path).ok()?).ok()?;
+        let file: AttributionFile = serde_json::from_slice(&fs::read(&path).ok()?).ok()?;
         // Another version, or another resource by a strange chance.
         if file.version != 1 || file.resource != resource {
             return None;
         }
-        file.stored.restored()
+        file.stored.into_attribution()
     }
 
     /// Keeps what is known of this resource, in place of what was.
-    pub fn save(&self, resource: &str, attribution: &Attribution) -> io::Result<()> {
-        let file = File { version: 1, resource: resource.to_owned(), stored: attribution.into() };
+    pub fn save(&self, resource: &str, attribution: &LineAttribution) -> io::Result<()> {
+        let file = AttributionFile { version: 1, resource: resource.to_owned(), stored: attribution.into() };
         let content = serde_json::to_vec(&file).map_err(io::Error::other)?;
         let path = self.path(resource);
-        let number = self.unfinished.fetch_add(1, Ordering::Relaxed);
+        let number = self.next_temporary.fetch_add(1, Ordering::Relaxed);
         let beside = self.folder.join(format!("unfinished-{}-{number}", std::process::id()));
         // Nobody reads a half. It is not synced: what a power cut takes is damaged, and that is no error.
         let is_new = !path.exists();
@@ -83,8 +83,8 @@ impl Store {
             let _ = fs::remove_file(&beside);
         }
         written?;
-        if is_new && self.count.fetch_add(1, Ordering::Relaxed) >= self.most {
-            self.forget_the_oldest()?;
+        if is_new && self.count.fetch_add(1, Ordering::Relaxed) >= self.max_files {
+            self.remove_oldest()?;
         }
         Ok(())
     }
@@ -94,19 +94,19 @@ impl Store {
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
             removed => {
                 removed?;
-                let fewer = |count: usize| Some(count.saturating_sub(1));
-                let _ = self.count.fetch_update(Ordering::Relaxed, Ordering::Relaxed, fewer);
+                let decrement = |count: usize| Some(count.saturating_sub(1));
+                let _ = self.count.fetch_update(Ordering::Relaxed, Ordering::Relaxed, decrement);
                 Ok(())
             }
         }
     }
 
     /// A twentieth more than needed, so that not every file looks at all others.
-    fn forget_the_oldest(&self) -> io::Result<()> {
+    fn remove_oldest(&self) -> io::Result<()> {
         let mut files = self.files()?;
         files.sort();
-        let many = files.len().saturating_sub(self.most);
-        let gone = if many == 0 { 0 } else { many + self.most / 20 };
+        let many = files.len().saturating_sub(self.max_files);
+        let gone = if many == 0 { 0 } else { many + self.max_files / 20 };
         for (_, path) in files.iter().take(gone) {
             fs::remove_file(path)?;
         }

@@ -6,13 +6,13 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Component, Path, PathBuf};
 
 use super::GitError;
-use super::run::Question;
+use super::query::GitQuery;
 
 /// What of a committed file is read at most. Nobody reads lines of more than that.
-const MOST_CONTENT: usize = 4 << 20;
+const MAX_CONTENT_BYTES: usize = 4 << 20;
 
 /// How many bytes of paths go into one command line: far below what any system takes.
-const MOST_PATHS: usize = 96 << 10;
+const MAX_BATCH_BYTES: usize = 96 << 10;
 
 /// The paths that the commit `new` changed against `old`; without `old`, against each of its parents. A first
 /// commit changed everything that it has. A renamed file is both its names.
@@ -24,12 +24,12 @@ pub fn committed_paths(root: &Path, old: Option<&str>, new: &str) -> Result<Vec<
     if commits.iter().any(|commit| !is_commit(commit)) {
         return Err(GitError::Failed {
             subcommand: "diff-tree",
-            said: "this is no id of a commit".to_owned(),
+            message: "this is no id of a commit".to_owned(),
         });
     }
     let arguments = LIST.into_iter().chain(commits).chain(["--"]);
-    let listed = Question::new(root, "diff-tree", arguments).answer()?;
-    let mut paths: Vec<_> = names(&listed).collect();
+    let listed = GitQuery::new(root, "diff-tree", arguments).output()?;
+    let mut paths: Vec<_> = split_nul_paths(&listed).collect();
     paths.sort_unstable();
     paths.dedup();
     Ok(paths)
@@ -39,9 +39,9 @@ pub fn committed_paths(root: &Path, old: Option<&str>, new: &str) -> Result<Vec<
 /// the index or in the working tree, untracked, or unmerged. An ignored file is none of these.
 ///
 /// What cannot be a path below `root` counts as dirty: nobody knows better.
-pub fn dirty(root: &Path, paths: &[PathBuf]) -> Result<Vec<PathBuf>, GitError> {
+pub fn dirty_paths(root: &Path, paths: &[PathBuf]) -> Result<Vec<PathBuf>, GitError> {
     let mut changed = HashSet::new();
-    for part in in_parts(paths) {
+    for part in in_batches(paths) {
         let options = [
             "--porcelain=v2",
             "-z",
@@ -53,9 +53,9 @@ pub fn dirty(root: &Path, paths: &[PathBuf]) -> Result<Vec<PathBuf>, GitError> {
             "--",
         ];
         let arguments = options.into_iter().map(OsString::from).chain(part);
-        changed.extend(status_paths(&Question::new(root, "status", arguments).answer()?));
+        changed.extend(status_paths(&GitQuery::new(root, "status", arguments).output()?));
     }
-    Ok(paths.iter().filter(|path| changed.contains(*path) || !is_below(path)).cloned().collect())
+    Ok(paths.iter().filter(|path| changed.contains(*path) || !is_below_root(path)).cloned().collect())
 }
 
 /// What the next commit would change. In a hook, git names the index that it means, which differs in a partial commit.
@@ -68,28 +68,29 @@ pub fn staged_paths(root: &Path) -> Result<Vec<PathBuf>, GitError> {
 /// [`staged_paths`] for an index that is known. A relative name is relative to `root`.
 pub fn staged_paths_in(root: &Path, index: Option<&Path>) -> Result<Vec<PathBuf>, GitError> {
     let arguments = ["--cached", "--name-only", "-z", "--no-renames", "--no-ext-diff", "--"];
-    let mut question = Question::new(root, "diff", arguments);
-    question.index = index;
-    Ok(names(&question.answer()?).collect())
+    let mut query = GitQuery::new(root, "diff", arguments);
+    query.index = index;
+    Ok(split_nul_paths(&query.output()?).collect())
 }
 
 /// What HEAD has at this path, or nothing if there is no such file (or no commit yet).
 pub fn head_content(root: &Path, path: &Path) -> Result<Option<Vec<u8>>, GitError> {
-    if !is_below(path) {
+    if !is_below_root(path) {
         return Ok(None);
     }
     // Asked first, so that "no commit yet" is told from "could not look" by a code and not by words.
-    let born = Question::new(root, "rev-parse", ["--verify", "--quiet", "HEAD^{commit}"]).answer_if_any()?;
+    let born =
+        GitQuery::new(root, "rev-parse", ["--verify", "--quiet", "HEAD^{commit}"]).optional_output()?;
     if born.is_none() {
         return Ok(None);
     }
     // Not `HEAD:path`: there a name such as `a^{}` would mean another file.
     let options = ["-z", "--full-tree", "HEAD", "--"].into_iter().map(OsString::from);
-    let listed = Question::new(root, "ls-tree", options.chain([path.into()])).answer()?;
+    let listed = GitQuery::new(root, "ls-tree", options.chain([path.into()])).output()?;
     let Some(id) = blob(&listed) else { return Ok(None) };
-    let mut question = Question::new(root, "cat-file", [OsString::from("blob"), id]);
-    question.most = MOST_CONTENT;
-    question.answer().map(Some)
+    let mut question = GitQuery::new(root, "cat-file", [OsString::from("blob"), id]);
+    question.max_output_bytes = MAX_CONTENT_BYTES;
+    question.output().map(Some)
 }
 
 /// The id in the one line `MODE blob ID<tab>NAME`. A folder and a submodule have none.
@@ -106,18 +107,18 @@ fn is_commit(name: &str) -> bool {
 }
 
 /// Plainly below the root: no `..`, no `.`, not absolute, not the root itself.
-pub(super) fn is_below(path: &Path) -> bool {
+pub(super) fn is_below_root(path: &Path) -> bool {
     let mut components = path.components().peekable();
     components.peek().is_some() && components.all(|component| matches!(component, Component::Normal(_)))
 }
 
 /// The paths that git can be asked about, in parts that fit a command line.
-pub(super) fn in_parts(paths: &[PathBuf]) -> Vec<Vec<OsString>> {
+pub(super) fn in_batches(paths: &[PathBuf]) -> Vec<Vec<OsString>> {
     let mut parts = Vec::new();
     let (mut part, mut size) = (Vec::new(), 0);
-    for path in paths.iter().filter(|path| is_below(path)) {
+    for path in paths.iter().filter(|path| is_below_root(path)) {
         let length = path.as_os_str().len() + 1;
-        if size + length > MOST_PATHS && !part.is_empty() {
+        if size + length > MAX_BATCH_BYTES && !part.is_empty() {
             parts.push(std::mem::take(&mut part));
             size = 0;
         }
@@ -130,7 +131,7 @@ pub(super) fn in_parts(paths: &[PathBuf]) -> Vec<Vec<OsString>> {
     parts
 }
 
-pub(super) fn names(listed: &[u8]) -> impl Iterator<Item = PathBuf> {
+pub(super) fn split_nul_paths(listed: &[u8]) -> impl Iterator<Item = PathBuf> {
     listed.split(|byte| *byte == 0).filter(|name| !name.is_empty()).map(to_path)
 }
 
@@ -187,10 +188,12 @@ mod tests {
     fn paths_are_batched_to_fit_command_lines() {
         let paths: Vec<_> =
             (0..40_000).map(|number| PathBuf::from(format!("folder/file-{number}"))).collect();
-        let parts = in_parts(&paths);
+        let parts = in_batches(&paths);
         assert!(parts.len() > 5);
-        assert!(parts.iter().all(|part| part.iter().map(|path| path.len() + 1).sum::<usize>() <= MOST_PATHS));
+        assert!(
+            parts.iter().all(|part| part.iter().map(|path| path.len() + 1).sum::<usize>() <= MAX_BATCH_BYTES)
+        );
         assert_eq!(parts.concat().len(), paths.len());
-        assert!(in_parts(&[]).is_empty() && in_parts(&[PathBuf::from("../out")]).is_empty());
+        assert!(in_batches(&[]).is_empty() && in_batches(&[PathBuf::from("../out")]).is_empty());
     }
 }

@@ -14,10 +14,10 @@ use rustix::time::{ClockId, clock_gettime};
 use super::GitError;
 
 /// Complaints are read up to here; the rest is thrown away.
-const MOST_COMPLAINTS: usize = 16 << 10;
+const MAX_STDERR_BYTES: usize = 16 << 10;
 
 /// What a process said, and how it ended.
-pub(super) struct Said {
+pub(super) struct ChildOutput {
     pub status: ExitStatus,
     pub stdout: Vec<u8>,
     pub stderr: Vec<u8>,
@@ -25,66 +25,71 @@ pub(super) struct Said {
 
 /// Runs `command` to its end, or ends it with everybody whom it started. It is reaped in any case. What it reads is for the
 /// caller to say.
-pub(super) fn hear(
+pub(super) fn run_bounded(
     mut command: Command,
     subcommand: &'static str,
-    most: usize,
+    max_bytes: usize,
     limit: Duration,
-) -> Result<Said, GitError> {
+) -> Result<ChildOutput, GitError> {
     command.stdout(Stdio::piped()).stderr(Stdio::piped()).process_group(0);
-    let failed = |error: io::Error| GitError::Failed { subcommand, said: error.to_string() };
+    let failed = |error: io::Error| GitError::Failed { subcommand, message: error.to_string() };
     let mut child = command.spawn().map_err(|error| match error.kind() {
         io::ErrorKind::NotFound => GitError::Missing,
         _ => failed(error),
     })?;
-    let mut said = Collected::default();
-    let outcome = collect(&mut child, &mut said, most, limit);
-    if !matches!(outcome, Ok(Outcome::Done)) {
+    let mut output = OutputBuffers::default();
+    let outcome = collect(&mut child, &mut output, max_bytes, limit);
+    if !matches!(outcome, Ok(CollectOutcome::Done)) {
         // It may be gone already. Its helpers (a filter, say) are in its group.
         let _ = kill_process_group(Pid::from_child(&child), Signal::KILL);
     }
     let status = child.wait().map_err(failed)?;
     match outcome.map_err(failed)? {
-        Outcome::Done => Ok(Said { status, stdout: said.stdout, stderr: said.stderr }),
-        Outcome::TooSlow => Err(GitError::TooSlow { subcommand, seconds: limit.as_secs() }),
-        Outcome::TooMuch => Err(GitError::TooMuch { subcommand, most }),
+        CollectOutcome::Done => Ok(ChildOutput { status, stdout: output.stdout, stderr: output.stderr }),
+        CollectOutcome::TimedOut => Err(GitError::TimedOut { subcommand, seconds: limit.as_secs() }),
+        CollectOutcome::TooLarge => Err(GitError::OutputTooLarge { subcommand, max_bytes }),
     }
 }
 
-enum Outcome {
+enum CollectOutcome {
     Done,
-    TooSlow,
-    TooMuch,
+    TimedOut,
+    TooLarge,
 }
 
 #[derive(Default)]
-struct Collected {
+struct OutputBuffers {
     stdout: Vec<u8>,
     stderr: Vec<u8>,
 }
 
 /// Reads both streams as they come, then waits for the end of the process, all within `limit`.
-fn collect(child: &mut Child, said: &mut Collected, most: usize, limit: Duration) -> io::Result<Outcome> {
+fn collect(
+    child: &mut Child,
+    said: &mut OutputBuffers,
+    most: usize,
+    limit: Duration,
+) -> io::Result<CollectOutcome> {
     let deadline = now() + limit;
     let process = pidfd_open(Pid::from_child(child), PidfdFlags::empty())?;
     let (mut stdout, mut stderr) = (child.stdout.take(), child.stderr.take());
     let mut buffer = vec![0; 64 << 10];
     while stdout.is_some() || stderr.is_some() {
         let streams = [stdout.as_ref().map(AsFd::as_fd), stderr.as_ref().map(AsFd::as_fd)];
-        let Some([out, err]) = wait_for(streams, deadline)? else { return Ok(Outcome::TooSlow) };
+        let Some([out, err]) = wait_for(streams, deadline)? else { return Ok(CollectOutcome::TimedOut) };
         if out && !read_some(&mut stdout, &mut buffer, &mut said.stdout)? {
             stdout = None;
         }
         if err && !read_some(&mut stderr, &mut buffer, &mut said.stderr)? {
             stderr = None;
         }
-        said.stderr.truncate(MOST_COMPLAINTS);
+        said.stderr.truncate(MAX_STDERR_BYTES);
         if said.stdout.len() > most {
-            return Ok(Outcome::TooMuch);
+            return Ok(CollectOutcome::TooLarge);
         }
     }
     let ended = wait_for([Some(process.as_fd()), None], deadline)?;
-    Ok(if ended.is_some() { Outcome::Done } else { Outcome::TooSlow })
+    Ok(if ended.is_some() { CollectOutcome::Done } else { CollectOutcome::TimedOut })
 }
 
 /// Which of them have something to say, or nothing if the time is up.
@@ -92,8 +97,8 @@ fn wait_for(streams: [Option<BorrowedFd<'_>>; 2], deadline: Duration) -> io::Res
     let mut waiting: Vec<_> =
         streams.iter().flatten().map(|stream| PollFd::from_borrowed_fd(*stream, PollFlags::IN)).collect();
     loop {
-        let left = deadline.saturating_sub(now());
-        let left = Timespec::try_from(left).map_err(io::Error::other)?;
+        let remaining = deadline.saturating_sub(now());
+        let left = Timespec::try_from(remaining).map_err(io::Error::other)?;
         match poll(&mut waiting, Some(&left)) {
             Err(Errno::INTR) => continue,
             Err(error) => return Err(error.into()),
@@ -135,8 +140,8 @@ mod tests {
     fn a_child_that_exceeds_its_time_limit_is_killed() {
         let mut command = Command::new("sleep");
         command.arg("600");
-        let heard = hear(command, "status", 100, Duration::from_millis(100));
-        assert!(matches!(heard, Err(GitError::TooSlow { subcommand: "status", .. })));
+        let output = run_bounded(command, "status", 100, Duration::from_millis(100));
+        assert!(matches!(output, Err(GitError::TimedOut { subcommand: "status", .. })));
     }
 
     #[test]
@@ -145,8 +150,8 @@ mod tests {
         let mut command = Command::new("sh");
         let script = "sleep 600 & echo $! $$ > pids; printf %101s; wait";
         command.current_dir(folder.path()).args(["-c", script]);
-        let heard = hear(command, "status", 100, LIMIT);
-        assert!(matches!(heard, Err(GitError::TooMuch { subcommand: "status", .. })));
+        let heard = run_bounded(command, "status", 100, LIMIT);
+        assert!(matches!(heard, Err(GitError::OutputTooLarge { subcommand: "status", .. })));
         let pids = std::fs::read_to_string(folder.path().join("pids")).unwrap();
         let pids: Vec<_> =
             pids.split_whitespace().map(|pid| Pid::from_raw(pid.parse().unwrap()).unwrap()).collect();
@@ -166,9 +171,9 @@ mod tests {
             command.args(["-c", script]);
             command
         };
-        let heard = hear(shell("printf %1000s; printf %100000s >&2"), "diff", 1000, LIMIT).unwrap();
-        assert_eq!((heard.stdout.len(), heard.stderr.len()), (1000, MOST_COMPLAINTS));
-        let heard = hear(shell("printf %1001s; sleep 600"), "diff", 1000, LIMIT);
-        assert!(matches!(heard, Err(GitError::TooMuch { most: 1000, .. })));
+        let heard = run_bounded(shell("printf %1000s; printf %100000s >&2"), "diff", 1000, LIMIT).unwrap();
+        assert_eq!((heard.stdout.len(), heard.stderr.len()), (1000, MAX_STDERR_BYTES));
+        let heard = run_bounded(shell("printf %1001s; sleep 600"), "diff", 1000, LIMIT);
+        assert!(matches!(heard, Err(GitError::OutputTooLarge { max_bytes: 1000, .. })));
     }
 }

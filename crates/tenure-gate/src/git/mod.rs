@@ -5,19 +5,19 @@
 
 mod changes;
 mod child;
+mod command_line;
+mod env;
 mod ignored;
-mod moved;
-mod overwritten;
-mod run;
-mod told;
-mod verbs;
+mod impact;
+mod query;
+mod reference_updates;
 
-pub use changes::{committed_paths, dirty, head_content, staged_paths, staged_paths_in};
-pub use ignored::ignored;
-pub use moved::{Moved, in_the_middle_of, moved_branches};
-pub use overwritten::{Overwritten, overwritten};
-pub use told::{HooksFolder, hooks_folder, tells_git};
-pub use verbs::changes_many;
+pub use changes::{committed_paths, dirty_paths, head_content, staged_paths, staged_paths_in};
+pub use command_line::changes_many_files;
+pub use env::{HooksFolder, hooks_folder, is_git_variable};
+pub use ignored::ignored_paths;
+pub use impact::{GitImpact, predict_impact};
+pub use reference_updates::{ReferenceUpdate, branch_updates, operation_in_progress};
 
 /// Why git could not be asked, or did not answer. The variants differ by what the caller can do next.
 #[derive(Debug, thiserror::Error)]
@@ -35,28 +35,28 @@ pub enum GitError {
     #[error("this repository is bare, so it has no files to edit; use a clone or a linked worktree of it")]
     Bare,
     #[error(
-        "`git {subcommand}` did not answer ({said}); run it by hand in this folder, and see what it needs"
+        "`git {subcommand}` did not answer ({message}); run it by hand in this folder, and see what it needs"
     )]
     Failed {
         subcommand: &'static str,
         /// What git said, cut to one line.
-        said: String,
+        message: String,
     },
     /// Git took longer than its limit and was ended.
     #[error(
         "`git {subcommand}` took longer than {seconds} s and was ended; see whether the disk is busy or a lock is held"
     )]
-    TooSlow { subcommand: &'static str, seconds: u64 },
+    TimedOut { subcommand: &'static str, seconds: u64 },
     /// Git said more than anybody wants to hold in memory. A part of an answer would be a wrong answer.
     #[error(
-        "`git {subcommand}` answered with more than {most} bytes, which is not looked at; do it in smaller parts"
+        "`git {subcommand}` answered with more than {max_bytes} bytes, which is not looked at; do it in smaller parts"
     )]
-    TooMuch {
+    OutputTooLarge {
         subcommand: &'static str,
         /// How much would have been read.
-        most: usize,
+        max_bytes: usize,
     },
     /// A subcommand or an option that could write. This is a mistake in Tenure.
     #[error("`git {0}` could write, so it was not run; please report this")]
-    NotForReading(&'static str),
+    NotReadOnly(&'static str),
 }

@@ -2,61 +2,61 @@
 
 use serde_json::{Value, json};
 
-use super::commands::{Answer, Verdict};
-use super::fields::Fields;
-use super::frame::{Moment, event_name, hear};
-use super::tools::{self, Touch};
-use super::unheard::{Unheard, Wrong};
-use super::{Event, Heard};
+use super::fields::PayloadFields;
+use super::payload::{HookEventKind, event_name, parse_common};
+use super::payload_error::{PayloadError, PayloadErrorKind};
+use super::tools::{self, ToolAccess};
+use super::verdict::{HookResponse, HookVerdict};
+use super::{HookEvent, HookPayload};
 
-pub(super) fn read(fields: &Fields<'_>) -> Result<Heard, Unheard> {
+pub(super) fn parse(fields: &PayloadFields<'_>) -> Result<HookPayload, PayloadError> {
     // Case does not matter: editors that run Claude's hooks beside their own call `PreToolUse` `preToolUse`.
     let moment = match event_name(fields)?.to_ascii_lowercase().as_str() {
-        "pretooluse" => Moment::Before,
-        "posttooluse" => Moment::After { failed: false },
-        "posttoolusefailure" => Moment::After { failed: true },
-        "userpromptsubmit" => Moment::Prompted,
-        "sessionstart" => Moment::Started,
-        "sessionend" => Moment::Ended,
-        "stop" | "stopfailure" => Moment::TurnEnded { still_working: still_working(fields) },
-        "subagentstart" => Moment::SubagentStarted,
+        "pretooluse" => HookEventKind::Before,
+        "posttooluse" => HookEventKind::After { failed: false },
+        "posttoolusefailure" => HookEventKind::After { failed: true },
+        "userpromptsubmit" => HookEventKind::Prompted,
+        "sessionstart" => HookEventKind::Started,
+        "sessionend" => HookEventKind::Ended,
+        "stop" | "stopfailure" => HookEventKind::TurnEnded { still_working: has_background_tasks(fields) },
+        "subagentstart" => HookEventKind::SubagentStarted,
         // It lists itself as still running.
-        "subagentstop" => Moment::SubagentEnded,
-        _ => Moment::Other,
+        "subagentstop" => HookEventKind::SubagentEnded,
+        _ => HookEventKind::Other,
     };
-    hear(fields, moment, touch).map_err(|wrong| moment.unheard(wrong))
+    parse_common(fields, moment, tool_access).map_err(|wrong| moment.error(wrong))
 }
 
-fn touch(tool: &str, input: &Fields<'_>) -> Result<Touch, Wrong> {
+fn tool_access(tool: &str, input: &PayloadFields<'_>) -> Result<ToolAccess, PayloadErrorKind> {
     match tool {
-        "Edit" | "MultiEdit" | "NotebookEdit" => tools::writes(input, false),
-        "Write" => tools::writes(input, true),
-        "Read" | "NotebookRead" => tools::reads(input),
-        _ => tools::guess(tool, input),
+        "Edit" | "MultiEdit" | "NotebookEdit" => tools::write_access(input, false),
+        "Write" => tools::write_access(input, true),
+        "Read" | "NotebookRead" => tools::read_access(input),
+        _ => tools::guess_access(tool, input),
     }
 }
 
 /// Whether a subagent or a shell of the session goes on after its turn.
-fn still_working(fields: &Fields<'_>) -> bool {
+fn has_background_tasks(fields: &PayloadFields<'_>) -> bool {
     fields.objects("background_tasks").any(|task| {
-        let kind = task.hint("type").unwrap_or_default();
+        let kind = task.lenient_text("type").unwrap_or_default();
         let counts = ["agent", "shell", "bash"].iter().any(|word| kind.contains(word));
-        counts && task.hint("status") == Some("running")
+        counts && task.lenient_text("status") == Some("running")
     })
 }
 
-pub(super) fn answer(event: Option<&Event>, verdict: &Verdict) -> Answer {
+pub(super) fn render_response(event: Option<&HookEvent>, verdict: &HookVerdict) -> HookResponse {
     match verdict {
         // Never `permissionDecision: "allow"`: that would approve the call in the person's place.
-        Verdict::Allow { note: Some(note) } => context(event, note),
-        Verdict::Allow { note: None } | Verdict::Noted => Answer::silence(),
-        Verdict::Deny { reason, stop } => match event {
-            None => Answer::blocked(reason),
-            Some(Event::Writing { .. } | Event::Calling | Event::Other) => {
-                Answer::json(&denial(reason, *stop))
+        HookVerdict::Allow { message: Some(note) } => context_response(event, note),
+        HookVerdict::Allow { message: None } | HookVerdict::Acknowledge => HookResponse::empty(),
+        HookVerdict::Deny { reason, stop } => match event {
+            None => HookResponse::blocked(reason),
+            Some(HookEvent::BeforeWrite { .. } | HookEvent::BeforeToolCall | HookEvent::Other) => {
+                HookResponse::json(&denial(reason, *stop))
             }
-            Some(Event::Prompted) => Answer::json(&json!({"decision": "block", "reason": reason})),
-            Some(_) => Answer::quiet(reason.clone()),
+            Some(HookEvent::Prompted) => HookResponse::json(&json!({"decision": "block", "reason": reason})),
+            Some(_) => HookResponse::log_only(reason.clone()),
         },
     }
 }
@@ -76,13 +76,13 @@ fn denial(reason: &str, stop: bool) -> Value {
 }
 
 /// A note for the model, where the event takes one.
-pub(super) fn context(event: Option<&Event>, note: &str) -> Answer {
+pub(super) fn context_response(event: Option<&HookEvent>, note: &str) -> HookResponse {
     let name = match event {
-        Some(Event::Writing { .. }) => "PreToolUse",
-        Some(Event::Wrote { failed: false, .. } | Event::Read { .. }) => "PostToolUse",
-        Some(Event::Prompted) => "UserPromptSubmit",
-        Some(Event::Started) => "SessionStart",
-        _ => return Answer::silence(),
+        Some(HookEvent::BeforeWrite { .. }) => "PreToolUse",
+        Some(HookEvent::AfterWrite { failed: false, .. } | HookEvent::AfterRead { .. }) => "PostToolUse",
+        Some(HookEvent::Prompted) => "UserPromptSubmit",
+        Some(HookEvent::Started) => "SessionStart",
+        _ => return HookResponse::empty(),
     };
-    Answer::json(&json!({"hookSpecificOutput": {"hookEventName": name, "additionalContext": note}}))
+    HookResponse::json(&json!({"hookSpecificOutput": {"hookEventName": name, "additionalContext": note}}))
 }

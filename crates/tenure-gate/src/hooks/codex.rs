@@ -2,46 +2,46 @@
 
 use serde_json::{Value, json};
 
-use super::commands::{Answer, Verdict};
-use super::fields::Fields;
-use super::frame::{Moment, event_name, hear};
-use super::tools::{self, Touch};
-use super::unheard::{Unheard, Wrong};
-use super::{Event, Heard, Patience, claude, patch};
+use super::fields::PayloadFields;
+use super::payload::{HookEventKind, event_name, parse_common};
+use super::payload_error::{PayloadError, PayloadErrorKind};
+use super::tools::{self, ToolAccess};
+use super::verdict::{HookResponse, HookVerdict};
+use super::{HookEvent, HookPayload, WaitPolicy, claude, patch};
 
-pub(super) fn read(fields: &Fields<'_>) -> Result<Heard, Unheard> {
+pub(super) fn parse(fields: &PayloadFields<'_>) -> Result<HookPayload, PayloadError> {
     let moment = match event_name(fields)? {
-        "PreToolUse" => Moment::Before,
-        "PostToolUse" => Moment::After { failed: failed(fields) },
-        "UserPromptSubmit" => Moment::Prompted,
-        "SessionStart" => Moment::Started,
-        "SessionEnd" => Moment::Ended,
-        "Stop" => Moment::TurnEnded { still_working: false },
-        "SubagentStart" => Moment::SubagentStarted,
-        "SubagentStop" => Moment::SubagentEnded,
-        _ => Moment::Other,
+        "PreToolUse" => HookEventKind::Before,
+        "PostToolUse" => HookEventKind::After { failed: failed(fields) },
+        "UserPromptSubmit" => HookEventKind::Prompted,
+        "SessionStart" => HookEventKind::Started,
+        "SessionEnd" => HookEventKind::Ended,
+        "Stop" => HookEventKind::TurnEnded { still_working: false },
+        "SubagentStart" => HookEventKind::SubagentStarted,
+        "SubagentStop" => HookEventKind::SubagentEnded,
+        _ => HookEventKind::Other,
     };
-    let heard = hear(fields, moment, touch).map_err(|wrong| moment.unheard(wrong))?;
+    let payload = parse_common(fields, moment, tool_access).map_err(|wrong| moment.error(wrong))?;
     // In code mode a script makes the calls. It gives control back to the model after half a minute, and what is
     // allowed later happens in the background.
-    let in_code_mode = heard.call.as_deref().is_some_and(|call| call.starts_with("exec-"));
-    let patience = if in_code_mode { Patience::Brief } else { Patience::Hold };
-    Ok(Heard { patience, ..heard })
+    let in_code_mode = payload.call.as_deref().is_some_and(|call| call.starts_with("exec-"));
+    let patience = if in_code_mode { WaitPolicy::DenyImmediately } else { WaitPolicy::WaitForRetry };
+    Ok(HookPayload { wait_policy: patience, ..payload })
 }
 
-fn touch(tool: &str, input: &Fields<'_>) -> Result<Touch, Wrong> {
+fn tool_access(tool: &str, input: &PayloadFields<'_>) -> Result<ToolAccess, PayloadErrorKind> {
     if matches!(tool, "apply_patch" | "applypatch") {
-        return tools::patches(input);
+        return tools::patch_access(input);
     }
     // A patch in a shell command is applied by Codex itself: no shell sees it.
     let command = ["command", "cmd", "script"].iter().find_map(|name| command(input.value(name)?));
-    let patch = command.map_or(Ok(None), |command| patch::in_command(&command))?;
-    let Some(patch) = patch else { return tools::guess(tool, input) };
+    let patch = command.map_or(Ok(None), |command| patch::parse_command(&command))?;
+    let Some(patch) = patch else { return tools::guess_access(tool, input) };
     let mut paths = Vec::new();
     for name in &patch.names {
-        tools::add(&mut paths, tools::path(input, name)?)?;
+        tools::add_path(&mut paths, tools::valid_path(input, name)?)?;
     }
-    Ok(Touch::Writes { paths, whole: patch.whole })
+    Ok(ToolAccess::Writes { paths, replaces_content: patch.replaces_content })
 }
 
 /// A command as one text. Where it comes in parts, each becomes a quoted word.
@@ -57,29 +57,29 @@ fn command(value: &Value) -> Option<String> {
 }
 
 /// A patch that did not fit says so in its output.
-fn failed(fields: &Fields<'_>) -> bool {
-    let output = fields.hint("tool_response").unwrap_or_default();
+fn failed(fields: &PayloadFields<'_>) -> bool {
+    let output = fields.lenient_text("tool_response").unwrap_or_default();
     let code = output.strip_prefix("Exit code: ").and_then(|rest| rest.lines().next());
     code.is_some_and(|code| code.trim() != "0")
 }
 
-pub(super) fn answer(event: Option<&Event>, verdict: &Verdict) -> Answer {
+pub(super) fn render_response(event: Option<&HookEvent>, verdict: &HookVerdict) -> HookResponse {
     match verdict {
-        Verdict::Allow { note: Some(note) } => claude::context(event, note),
+        HookVerdict::Allow { message: Some(note) } => claude::context_response(event, note),
         // An allowing answer counts as a hook that failed.
-        Verdict::Allow { note: None } | Verdict::Noted => Answer::silence(),
-        Verdict::Deny { reason, .. } => match event {
-            None => Answer::blocked(reason),
-            Some(Event::Writing { .. } | Event::Calling | Event::Other) => {
-                Answer::json(&json!({"hookSpecificOutput": {
+        HookVerdict::Allow { message: None } | HookVerdict::Acknowledge => HookResponse::empty(),
+        HookVerdict::Deny { reason, .. } => match event {
+            None => HookResponse::blocked(reason),
+            Some(HookEvent::BeforeWrite { .. } | HookEvent::BeforeToolCall | HookEvent::Other) => {
+                HookResponse::json(&json!({"hookSpecificOutput": {
                     "hookEventName": "PreToolUse",
                     "permissionDecision": "deny",
                     "permissionDecisionReason": reason,
                 }}))
             }
-            Some(Event::Prompted) => Answer::json(&json!({"decision": "block", "reason": reason})),
+            Some(HookEvent::Prompted) => HookResponse::json(&json!({"decision": "block", "reason": reason})),
             // At the end of a turn a denial would begin another one, for ever.
-            Some(_) => Answer::quiet(reason.clone()),
+            Some(_) => HookResponse::log_only(reason.clone()),
         },
     }
 }

@@ -4,125 +4,155 @@ use std::path::PathBuf;
 
 use serde_json::{Value, json};
 
-use super::commands::{Answer, Verdict};
-use super::fields::Fields;
-use super::frame::{Moment, absolute, event_name, excerpt, hear, id};
-use super::tools::{self, Touch};
-use super::unheard::{Unheard, Wrong};
-use super::{Event, Heard, Patience, Subagent};
+use super::fields::PayloadFields;
+use super::payload::{HookEventKind, absolute_folder, event_name, excerpt, optional_id, parse_common};
+use super::payload_error::{PayloadError, PayloadErrorKind};
+use super::tools::{self, ToolAccess};
+use super::verdict::{HookResponse, HookVerdict};
+use super::{HookEvent, HookPayload, Subagent, WaitPolicy};
 
-pub(super) fn read(fields: &Fields<'_>) -> Result<Heard, Unheard> {
+pub(super) fn parse(fields: &PayloadFields<'_>) -> Result<HookPayload, PayloadError> {
     let name = event_name(fields)?;
     let moment = match name {
-        "preToolUse" | "beforeMCPExecution" => Moment::Before,
+        "preToolUse" | "beforeMCPExecution" => HookEventKind::Before,
         "postToolUse" | "afterMCPExecution" | "afterFileEdit" | "afterTabFileEdit" => {
-            Moment::After { failed: false }
+            HookEventKind::After { failed: false }
         }
         // The content was read already: it is in the payload.
-        "beforeReadFile" | "beforeTabFileRead" => Moment::After { failed: false },
-        "postToolUseFailure" => Moment::After { failed: true },
-        "beforeSubmitPrompt" => Moment::Prompted,
-        "sessionStart" => Moment::Started,
-        "sessionEnd" => Moment::Ended,
-        "stop" => Moment::TurnEnded { still_working: false },
-        "subagentStart" => Moment::SubagentStarted,
-        "subagentStop" => Moment::SubagentEnded,
-        _ => Moment::Other,
+        "beforeReadFile" | "beforeTabFileRead" => HookEventKind::After { failed: false },
+        "postToolUseFailure" => HookEventKind::After { failed: true },
+        "beforeSubmitPrompt" => HookEventKind::Prompted,
+        "sessionStart" => HookEventKind::Started,
+        "sessionEnd" => HookEventKind::Ended,
+        "stop" => HookEventKind::TurnEnded { still_working: false },
+        "subagentStart" => HookEventKind::SubagentStarted,
+        "subagentStop" => HookEventKind::SubagentEnded,
+        _ => HookEventKind::Other,
     };
-    let heard = match name {
-        "afterFileEdit" | "afterTabFileEdit" => told(fields, moment, tools::writes(fields, false)),
-        "beforeReadFile" | "beforeTabFileRead" => told(fields, moment, tools::reads(fields)),
-        "subagentStart" | "subagentStop" => helped(fields, moment),
-        // It names a command and no tool.
-        "beforeShellExecution" => {
-            hear(fields, moment, touch).map(|heard| Heard { event: Event::Calling, ..heard })
+    let payload = match name {
+        "afterFileEdit" | "afterTabFileEdit" => {
+            parse_file_event(fields, moment, tools::write_access(fields, false))
         }
-        _ => called(fields, moment),
+        "beforeReadFile" | "beforeTabFileRead" => {
+            parse_file_event(fields, moment, tools::read_access(fields))
+        }
+        "subagentStart" | "subagentStop" => parse_subagent_event(fields, moment),
+        // It names a command and no tool.
+        "beforeShellExecution" => parse_common(fields, moment, tool_access)
+            .map(|heard| HookPayload { event: HookEvent::BeforeToolCall, ..heard }),
+        _ => parse_tool_event(fields, moment),
     };
-    let heard = heard.and_then(|heard| {
+    let heard = payload.and_then(|heard| {
         // Both are the same where both are there; one name for it is enough.
-        let session = id(fields, &["conversation_id"])?.unwrap_or(heard.session);
-        Ok(Heard { session, cwd: heard.cwd.or(root(fields)?), ..heard })
+        let session = optional_id(fields, &["conversation_id"])?.unwrap_or(heard.session);
+        Ok(HookPayload { session, cwd: heard.cwd.or(workspace_root(fields)?), ..heard })
     });
-    heard.map_err(|wrong| moment.unheard(wrong))
+    heard.map_err(|wrong| moment.error(wrong))
 }
 
-fn touch(tool: &str, input: &Fields<'_>) -> Result<Touch, Wrong> {
+fn tool_access(tool: &str, input: &PayloadFields<'_>) -> Result<ToolAccess, PayloadErrorKind> {
     match tool {
-        "Write" => tools::writes(input, tools::has_content(input)),
-        "Delete" | "Edit" | "StrReplace" | "EditNotebook" => tools::writes(input, false),
-        "Read" => tools::reads(input),
-        _ => tools::guess(tool, input),
+        "Write" => tools::write_access(input, tools::has_content(input)),
+        "Delete" | "Edit" | "StrReplace" | "EditNotebook" => tools::write_access(input, false),
+        "Read" => tools::read_access(input),
+        _ => tools::guess_access(tool, input),
     }
 }
 
 /// An event that names its file beside everything else.
-fn told(fields: &Fields<'_>, moment: Moment, touch: Result<Touch, Wrong>) -> Result<Heard, Wrong> {
+fn parse_file_event(
+    fields: &PayloadFields<'_>,
+    moment: HookEventKind,
+    touch: Result<ToolAccess, PayloadErrorKind>,
+) -> Result<HookPayload, PayloadErrorKind> {
     let touch = touch?;
-    Ok(Heard { event: moment.event(touch, None), ..hear(fields, Moment::Other, self::touch)? })
+    Ok(HookPayload {
+        event: moment.to_event(touch, None),
+        ..parse_common(fields, HookEventKind::Other, self::tool_access)?
+    })
 }
 
 /// A call of a tool. The input of an MCP tool comes as JSON in a text.
-fn called(fields: &Fields<'_>, moment: Moment) -> Result<Heard, Wrong> {
-    let is_call = matches!(moment, Moment::Before | Moment::After { .. });
+fn parse_tool_event(
+    fields: &PayloadFields<'_>,
+    moment: HookEventKind,
+) -> Result<HookPayload, PayloadErrorKind> {
+    let is_call = matches!(moment, HookEventKind::Before | HookEventKind::After { .. });
     let text = fields.value("tool_input").and_then(Value::as_str).filter(|_| is_call);
-    let Some(text) = text else { return hear(fields, moment, touch) };
-    let tool = fields.text("tool_name")?.ok_or(Wrong::Missing("tool_name"))?;
-    let input = if text.trim().is_empty() { Fields::none() } else { Fields::parse(text.as_bytes())? };
-    told(fields, moment, touch(tool, &input))
+    let Some(text) = text else { return parse_common(fields, moment, tool_access) };
+    let tool = fields.text("tool_name")?.ok_or(PayloadErrorKind::Missing("tool_name"))?;
+    let input =
+        if text.trim().is_empty() { PayloadFields::empty() } else { PayloadFields::parse(text.as_bytes())? };
+    parse_file_event(fields, moment, tool_access(tool, &input))
 }
 
 /// The beginning or end of a subagent.
-fn helped(fields: &Fields<'_>, moment: Moment) -> Result<Heard, Wrong> {
-    let heard = hear(fields, moment, touch)?;
-    let kind = fields.hint("subagent_type").and_then(excerpt);
-    let parent = id(fields, &["parent_conversation_id"])?;
-    let subagent = id(fields, &["subagent_id"])?.map(|id| Subagent { id, kind: kind.clone(), parent });
-    let task = fields.hint("task").or(fields.hint("description")).and_then(excerpt).or(kind);
-    Ok(Heard { subagent: subagent.or(heard.subagent.clone()), task, patience: Patience::Hold, ..heard })
+fn parse_subagent_event(
+    fields: &PayloadFields<'_>,
+    moment: HookEventKind,
+) -> Result<HookPayload, PayloadErrorKind> {
+    let heard = parse_common(fields, moment, tool_access)?;
+    let kind = fields.lenient_text("subagent_type").and_then(excerpt);
+    let parent = optional_id(fields, &["parent_conversation_id"])?;
+    let subagent =
+        optional_id(fields, &["subagent_id"])?.map(|id| Subagent { id, kind: kind.clone(), parent });
+    let task = fields.lenient_text("task").or(fields.lenient_text("description")).and_then(excerpt).or(kind);
+    Ok(HookPayload {
+        subagent: subagent.or(heard.subagent.clone()),
+        task,
+        wait_policy: WaitPolicy::WaitForRetry,
+        ..heard
+    })
 }
 
 /// Where no folder is named, paths are meant in the first one that is open.
-fn root(fields: &Fields<'_>) -> Result<Option<PathBuf>, Wrong> {
+fn workspace_root(fields: &PayloadFields<'_>) -> Result<Option<PathBuf>, PayloadErrorKind> {
     let roots = fields.value("workspace_roots").and_then(Value::as_array);
     let Some(Value::String(first)) = roots.and_then(|roots| roots.first()) else { return Ok(None) };
-    absolute(fields, "workspace_roots", first).map(Some)
+    absolute_folder(fields, "workspace_roots", first).map(Some)
 }
 
-pub(super) fn answer(event: Option<&Event>, verdict: &Verdict) -> Answer {
+pub(super) fn render_response(event: Option<&HookEvent>, verdict: &HookVerdict) -> HookResponse {
     match (verdict, event) {
-        (Verdict::Deny { reason, .. }, None) => Answer { stdout: denial(reason), ..Answer::blocked(reason) },
-        (Verdict::Deny { reason, .. }, Some(Event::Prompted)) => {
-            Answer::json(&json!({"continue": false, "user_message": reason}))
+        (HookVerdict::Deny { reason, .. }, None) => {
+            HookResponse { stdout: denial(reason), ..HookResponse::blocked(reason) }
         }
-        (Verdict::Deny { reason, .. }, Some(event)) if asks(event) => {
-            Answer { stdout: denial(reason), ..Answer::silence() }
+        (HookVerdict::Deny { reason, .. }, Some(HookEvent::Prompted)) => {
+            HookResponse::json(&json!({"continue": false, "user_message": reason}))
         }
-        (Verdict::Deny { reason, .. }, Some(_)) => {
-            Answer { stdout: "{}".to_owned(), ..Answer::quiet(reason.clone()) }
+        (HookVerdict::Deny { reason, .. }, Some(event)) if awaits_permission(event) => {
+            HookResponse { stdout: denial(reason), ..HookResponse::empty() }
         }
-        (Verdict::Allow { note: Some(note) }, Some(Event::Writing { .. })) => {
-            Answer::json(&json!({"permission": "allow", "agent_message": note}))
+        (HookVerdict::Deny { reason, .. }, Some(_)) => {
+            HookResponse { stdout: "{}".to_owned(), ..HookResponse::log_only(reason.clone()) }
         }
-        (Verdict::Allow { note: Some(note) }, Some(Event::Started | Event::Wrote { .. })) => {
-            Answer::json(&json!({"additional_context": note}))
+        (HookVerdict::Allow { message: Some(note) }, Some(HookEvent::BeforeWrite { .. })) => {
+            HookResponse::json(&json!({"permission": "allow", "agent_message": note}))
         }
-        (Verdict::Allow { .. } | Verdict::Noted, Some(Event::Prompted)) => {
-            Answer::json(&json!({"continue": true}))
+        (
+            HookVerdict::Allow { message: Some(note) },
+            Some(HookEvent::Started | HookEvent::AfterWrite { .. }),
+        ) => HookResponse::json(&json!({"additional_context": note})),
+        (HookVerdict::Allow { .. } | HookVerdict::Acknowledge, Some(HookEvent::Prompted)) => {
+            HookResponse::json(&json!({"continue": true}))
         }
         // Silence, or an object that does not say it, is a denial to a hook that fails closed.
-        (Verdict::Allow { .. } | Verdict::Noted, Some(event)) if asks(event) => {
-            Answer::json(&json!({"permission": "allow"}))
+        (HookVerdict::Allow { .. } | HookVerdict::Acknowledge, Some(event)) if awaits_permission(event) => {
+            HookResponse::json(&json!({"permission": "allow"}))
         }
-        (Verdict::Allow { .. } | Verdict::Noted, _) => Answer::json(&json!({})),
+        (HookVerdict::Allow { .. } | HookVerdict::Acknowledge, _) => HookResponse::json(&json!({})),
     }
 }
 
 /// Whether Cursor waits for a permission, or may.
-fn asks(event: &Event) -> bool {
+fn awaits_permission(event: &HookEvent) -> bool {
     matches!(
         event,
-        Event::Writing { .. } | Event::Read { .. } | Event::Calling | Event::Other | Event::SubagentStarted
+        HookEvent::BeforeWrite { .. }
+            | HookEvent::AfterRead { .. }
+            | HookEvent::BeforeToolCall
+            | HookEvent::Other
+            | HookEvent::SubagentStarted
     )
 }
 

@@ -7,73 +7,75 @@ use std::fmt;
 use serde::de::{DeserializeSeed, Deserializer, Error as _, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Value};
 
-use super::unheard::Wrong;
+use super::payload_error::PayloadErrorKind;
 
 /// The largest payload that is read, in bytes. Whoever reads it may stop one byte later.
-pub const MOST_BYTES: usize = 16 * 1024 * 1024;
+pub const MAX_PAYLOAD_BYTES: usize = 16 * 1024 * 1024;
 
 /// The most values in one payload: a few bytes each would fill the memory otherwise.
-const MOST_VALUES: u32 = 1_000_000;
+const MAX_VALUES: u32 = 1_000_000;
 
-pub(super) struct Fields<'a> {
+pub(super) struct PayloadFields<'a> {
     map: Cow<'a, Map<String, Value>>,
-    mended: bool,
+    has_replacements: bool,
 }
 
-impl Fields<'static> {
-    pub fn parse(bytes: &[u8]) -> Result<Self, Wrong> {
-        if bytes.len() > MOST_BYTES {
-            return Err(Wrong::TooLarge);
+impl PayloadFields<'static> {
+    pub fn parse(bytes: &[u8]) -> Result<Self, PayloadErrorKind> {
+        if bytes.len() > MAX_PAYLOAD_BYTES {
+            return Err(PayloadErrorKind::TooLarge);
         }
-        let text = std::str::from_utf8(bytes).map_err(|_| Wrong::NotText)?;
+        let text = std::str::from_utf8(bytes).map_err(|_| PayloadErrorKind::NotText)?;
         let text = text.strip_prefix('\u{FEFF}').unwrap_or(text);
         if text.trim().is_empty() {
-            return Err(Wrong::Empty);
+            return Err(PayloadErrorKind::Empty);
         }
-        let (text, mended) = match mend(text) {
+        let (text, mended) = match replace_lone_surrogates(text) {
             Some(whole) => (Cow::Owned(whole), true),
             None => (Cow::Borrowed(text), false),
         };
-        let room = Cell::new(MOST_VALUES);
+        let remaining = Cell::new(MAX_VALUES);
         let mut deserializer = serde_json::Deserializer::from_str(&text);
-        let value = Strict(&room).deserialize(&mut deserializer);
+        let value = StrictValue(&remaining).deserialize(&mut deserializer);
         let value = value.and_then(|value| deserializer.end().map(|()| value));
         match value {
-            Ok(Value::Object(map)) => Ok(Fields { map: Cow::Owned(map), mended }),
-            Ok(_) => Err(Wrong::NotAnObject),
-            Err(_) if room.get() == 0 => Err(Wrong::TooLarge),
-            Err(error) if error.is_data() => Err(Wrong::Twice { line: error.line(), column: error.column() }),
-            Err(error) => Err(Wrong::NotJson { line: error.line(), column: error.column() }),
+            Ok(Value::Object(map)) => Ok(PayloadFields { map: Cow::Owned(map), has_replacements: mended }),
+            Ok(_) => Err(PayloadErrorKind::NotAnObject),
+            Err(_) if remaining.get() == 0 => Err(PayloadErrorKind::TooLarge),
+            Err(error) if error.is_data() => {
+                Err(PayloadErrorKind::DuplicateName { line: error.line(), column: error.column() })
+            }
+            Err(error) => Err(PayloadErrorKind::NotJson { line: error.line(), column: error.column() }),
         }
     }
 }
 
-impl Fields<'_> {
+impl PayloadFields<'_> {
     /// The text under `name`. `null` is as if it were not there.
-    pub fn text(&self, name: &'static str) -> Result<Option<&str>, Wrong> {
+    pub fn text(&self, name: &'static str) -> Result<Option<&str>, PayloadErrorKind> {
         match self.map.get(name) {
             None | Some(Value::Null) => Ok(None),
             Some(Value::String(text)) => Ok(Some(text)),
-            Some(_) => Err(Wrong::WrongType(name)),
+            Some(_) => Err(PayloadErrorKind::WrongType(name)),
         }
     }
 
     /// The text under `name`, where nothing depends on it: something else is as if it were not there.
-    pub fn hint(&self, name: &str) -> Option<&str> {
+    pub fn lenient_text(&self, name: &str) -> Option<&str> {
         self.map.get(name).and_then(Value::as_str)
     }
 
     /// The object under `name`.
-    pub fn object(&self, name: &'static str) -> Result<Option<Fields<'_>>, Wrong> {
+    pub fn object(&self, name: &'static str) -> Result<Option<PayloadFields<'_>>, PayloadErrorKind> {
         match self.map.get(name) {
             None | Some(Value::Null) => Ok(None),
             Some(Value::Object(map)) => Ok(Some(self.part(map))),
-            Some(_) => Err(Wrong::WrongType(name)),
+            Some(_) => Err(PayloadErrorKind::WrongType(name)),
         }
     }
 
     /// The object that these names lead to, one in another, where nothing depends on it.
-    pub fn at(&self, names: &[&str]) -> Option<Fields<'_>> {
+    pub fn nested_object(&self, names: &[&str]) -> Option<PayloadFields<'_>> {
         let mut map: &Map<String, Value> = &self.map;
         for name in names {
             map = map.get(*name)?.as_object()?;
@@ -82,7 +84,7 @@ impl Fields<'_> {
     }
 
     /// The objects in the list under `name`; whatever else stands there is left out.
-    pub fn objects(&self, name: &str) -> impl Iterator<Item = Fields<'_>> {
+    pub fn objects(&self, name: &str) -> impl Iterator<Item = PayloadFields<'_>> {
         let list = self.map.get(name).and_then(Value::as_array);
         list.into_iter().flatten().filter_map(Value::as_object).map(|map| self.part(map))
     }
@@ -97,22 +99,22 @@ impl Fields<'_> {
     }
 
     /// Whether half a character of `text` was replaced, so that it is not what the agent means.
-    pub fn is_cut(&self, text: &str) -> bool {
-        self.mended && text.contains('\u{FFFD}')
+    pub fn is_truncated(&self, text: &str) -> bool {
+        self.has_replacements && text.contains('\u{FFFD}')
     }
 
-    pub fn none() -> Self {
-        Self { map: Cow::Owned(Map::new()), mended: false }
+    pub fn empty() -> Self {
+        Self { map: Cow::Owned(Map::new()), has_replacements: false }
     }
 
-    fn part<'a>(&self, map: &'a Map<String, Value>) -> Fields<'a> {
-        Fields { map: Cow::Borrowed(map), mended: self.mended }
+    fn part<'a>(&self, map: &'a Map<String, Value>) -> PayloadFields<'a> {
+        PayloadFields { map: Cow::Borrowed(map), has_replacements: self.has_replacements }
     }
 }
 
 /// Half of a surrogate pair, as JavaScript writes a text that was cut within a character, becomes a replacement character:
 /// otherwise a cut text somewhere in the payload would deny an edit that it has nothing to do with. `None`: nothing to do.
-fn mend(text: &str) -> Option<String> {
+fn replace_lone_surrogates(text: &str) -> Option<String> {
     let unit = |at: usize| {
         let digits = text.as_bytes().get(at..at + 6).filter(|part| part.starts_with(b"\\u"))?;
         u16::from_str_radix(std::str::from_utf8(&digits[2..]).ok()?, 16).ok()
@@ -139,22 +141,22 @@ fn mend(text: &str) -> Option<String> {
 
 /// Any value, but no object with one name twice, and no more values than there is room for.
 #[derive(Clone, Copy)]
-struct Strict<'a>(&'a Cell<u32>);
+struct StrictValue<'a>(&'a Cell<u32>);
 
-impl<'de> DeserializeSeed<'de> for Strict<'_> {
+impl<'de> DeserializeSeed<'de> for StrictValue<'_> {
     type Value = Value;
 
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Value, D::Error> {
-        let left = self.0.get().checked_sub(1).filter(|left| *left > 0);
-        self.0.set(left.unwrap_or(0));
-        if left.is_none() {
+        let remaining = self.0.get().checked_sub(1).filter(|left| *left > 0);
+        self.0.set(remaining.unwrap_or(0));
+        if remaining.is_none() {
             return Err(D::Error::custom("too many values"));
         }
         deserializer.deserialize_any(self)
     }
 }
 
-impl<'de> Visitor<'de> for Strict<'_> {
+impl<'de> Visitor<'de> for StrictValue<'_> {
     type Value = Value;
 
     fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {

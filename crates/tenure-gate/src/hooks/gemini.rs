@@ -2,55 +2,60 @@
 
 use serde_json::json;
 
-use super::commands::{Answer, Verdict};
-use super::fields::Fields;
-use super::frame::{Moment, event_name, hear};
-use super::tools::{self, Touch};
-use super::unheard::{Unheard, Wrong};
-use super::{Event, Heard};
+use super::fields::PayloadFields;
+use super::payload::{HookEventKind, event_name, parse_common};
+use super::payload_error::{PayloadError, PayloadErrorKind};
+use super::tools::{self, ToolAccess};
+use super::verdict::{HookResponse, HookVerdict};
+use super::{HookEvent, HookPayload};
 
-pub(super) fn read(fields: &Fields<'_>) -> Result<Heard, Unheard> {
+pub(super) fn parse(fields: &PayloadFields<'_>) -> Result<HookPayload, PayloadError> {
     let moment = match event_name(fields)? {
-        "BeforeTool" => Moment::Before,
-        "AfterTool" => Moment::After { failed: failed(fields) },
-        "BeforeAgent" => Moment::Prompted,
-        "AfterAgent" => Moment::TurnEnded { still_working: false },
-        "SessionStart" => Moment::Started,
-        "SessionEnd" => Moment::Ended,
-        _ => Moment::Other,
+        "BeforeTool" => HookEventKind::Before,
+        "AfterTool" => HookEventKind::After { failed: failed(fields) },
+        "BeforeAgent" => HookEventKind::Prompted,
+        "AfterAgent" => HookEventKind::TurnEnded { still_working: false },
+        "SessionStart" => HookEventKind::Started,
+        "SessionEnd" => HookEventKind::Ended,
+        _ => HookEventKind::Other,
     };
-    hear(fields, moment, touch).map_err(|wrong| moment.unheard(wrong))
+    parse_common(fields, moment, tool_access).map_err(|wrong| moment.error(wrong))
 }
 
-fn touch(tool: &str, input: &Fields<'_>) -> Result<Touch, Wrong> {
+fn tool_access(tool: &str, input: &PayloadFields<'_>) -> Result<ToolAccess, PayloadErrorKind> {
     match tool {
-        "replace" | "edit" => tools::writes(input, false),
-        "write_file" => tools::writes(input, true),
-        "read_file" | "read_many_files" => tools::reads(input),
-        _ => tools::guess(tool, input),
+        "replace" | "edit" => tools::write_access(input, false),
+        "write_file" => tools::write_access(input, true),
+        "read_file" | "read_many_files" => tools::read_access(input),
+        _ => tools::guess_access(tool, input),
     }
 }
 
-fn failed(fields: &Fields<'_>) -> bool {
-    fields.at(&["tool_response"]).is_some_and(|response| response.value("error").is_some())
+fn failed(fields: &PayloadFields<'_>) -> bool {
+    fields.nested_object(&["tool_response"]).is_some_and(|response| response.value("error").is_some())
 }
 
-pub(super) fn answer(event: Option<&Event>, verdict: &Verdict) -> Answer {
+pub(super) fn render_response(event: Option<&HookEvent>, verdict: &HookVerdict) -> HookResponse {
     match verdict {
         // No note reaches the model before a call; the person sees this one.
-        Verdict::Allow { note: Some(note) } => Answer::json(&json!({"systemMessage": note})),
-        Verdict::Allow { note: None } | Verdict::Noted => Answer::silence(),
-        Verdict::Deny { reason, stop } => match event {
-            None => Answer::blocked(reason),
-            Some(Event::Writing { .. } | Event::Calling | Event::Other | Event::Prompted) => {
+        HookVerdict::Allow { message: Some(note) } => HookResponse::json(&json!({"systemMessage": note})),
+        HookVerdict::Allow { message: None } | HookVerdict::Acknowledge => HookResponse::empty(),
+        HookVerdict::Deny { reason, stop } => match event {
+            None => HookResponse::blocked(reason),
+            Some(
+                HookEvent::BeforeWrite { .. }
+                | HookEvent::BeforeToolCall
+                | HookEvent::Other
+                | HookEvent::Prompted,
+            ) => {
                 let mut answer = json!({"decision": "deny", "reason": reason});
                 if *stop {
                     answer["continue"] = json!(false);
                     answer["stopReason"] = json!(reason);
                 }
-                Answer::json(&answer)
+                HookResponse::json(&answer)
             }
-            Some(_) => Answer::quiet(reason.clone()),
+            Some(_) => HookResponse::log_only(reason.clone()),
         },
     }
 }

@@ -8,40 +8,40 @@
 
 mod claude;
 mod codex;
-mod commands;
 mod cursor;
+mod cwd;
 mod fields;
-mod frame;
 mod gemini;
+pub mod messages;
 mod opencode;
 mod patch;
+mod payload;
+mod payload_error;
 mod shell;
+mod tokenizer;
 mod tools;
-mod unheard;
-mod whereabouts;
-pub mod wording;
-mod words;
+mod verdict;
 
 use std::path::PathBuf;
 
-pub use commands::{Answer, Verdict, inherited_shell, runs_a_command};
-pub use fields::MOST_BYTES;
-pub use tools::MOST_PATHS;
-pub use unheard::{Unheard, Wrong};
+pub use fields::MAX_PAYLOAD_BYTES;
+pub use payload_error::{PayloadError, PayloadErrorKind};
+pub use tools::MAX_PATHS;
+pub use verdict::{HookResponse, HookVerdict, inherited_shell_variable, is_shell_command};
 
-use crate::agent::Agent;
-use fields::Fields;
+use crate::coding_agent::CodingAgent;
+use fields::PayloadFields;
 
 /// What an agent said through its hook.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Heard {
+pub struct HookPayload {
     /// Its session: at most 128 bytes, no control characters.
     pub session: String,
     /// Which of the session's subagents speaks, if one does.
     pub subagent: Option<Subagent>,
     /// The folder that relative paths are meant in; absolute.
     pub cwd: Option<PathBuf>,
-    pub event: Event,
+    pub event: HookEvent,
     /// The id of the tool call.
     pub call: Option<String>,
     /// The tool, as the agent calls it.
@@ -49,7 +49,7 @@ pub struct Heard {
     /// What it is at, for people: one line of at most 200 characters.
     pub task: Option<String>,
     /// How long the hook may hold the call.
-    pub patience: Patience,
+    pub wait_policy: WaitPolicy,
 }
 
 /// One that works for another one, under that one's session or in one of its own.
@@ -65,38 +65,38 @@ pub struct Subagent {
 
 /// How long a hook may hold a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Patience {
+pub enum WaitPolicy {
     /// Until the one retry is over.
-    Hold,
+    WaitForRetry,
     /// Not at all: the agent goes on by itself and makes a late change behind everybody's back. Deny at once, and let the
     /// retry be asked for.
-    Brief,
+    DenyImmediately,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Event {
+pub enum HookEvent {
     /// A session begins or goes on.
     Started,
     /// A person, or whoever stands for one, asked for something.
     Prompted,
     /// A tool is about to change these files.
-    Writing {
+    BeforeWrite {
         /// As the agent wrote them; relative ones are meant in [`Heard::cwd`]. Never empty.
         paths: Vec<PathBuf>,
         /// Whether the whole content is replaced, so that what somebody else wrote in between would be lost.
-        whole: bool,
+        replaces_content: bool,
     },
     /// A tool changed these files, or failed to.
-    Wrote {
+    AfterWrite {
         paths: Vec<PathBuf>,
         failed: bool,
     },
     /// A tool has read these files: from now on the session knows what is in them.
-    Read {
+    AfterRead {
         paths: Vec<PathBuf>,
     },
     /// A tool is about to run that changes no file it names: a shell, a search, something unknown.
-    Calling,
+    BeforeToolCall,
     /// A sign of life and nothing more.
     Other,
     TurnEnded {
@@ -114,46 +114,50 @@ pub enum Event {
 ///
 /// Strict where a mistake would let a change through, and liberal in everything else: unknown events and tools are signs
 /// of life, unknown fields are nothing.
-pub fn read(agent: Agent, bytes: &[u8]) -> Result<Heard, Unheard> {
+pub fn parse_payload(agent: CodingAgent, bytes: &[u8]) -> Result<HookPayload, PayloadError> {
     // Nobody knows what an unreadable payload was: it may have stood before a change.
-    let fields = Fields::parse(bytes).map_err(|wrong| Unheard::new(wrong, true))?;
+    let fields = PayloadFields::parse(bytes).map_err(|wrong| PayloadError::new(wrong, true))?;
     match agent {
-        Agent::Claude => claude::read(&fields),
-        Agent::Codex => codex::read(&fields),
-        Agent::Gemini => gemini::read(&fields),
-        Agent::Cursor => cursor::read(&fields),
-        Agent::OpenCode => opencode::read(&fields),
+        CodingAgent::Claude => claude::parse(&fields),
+        CodingAgent::Codex => codex::parse(&fields),
+        CodingAgent::Gemini => gemini::parse(&fields),
+        CodingAgent::Cursor => cursor::parse(&fields),
+        CodingAgent::OpenCode => opencode::parse(&fields),
     }
 }
 
 /// What to print, and how to exit, so that `agent` does as the verdict says.
 ///
 /// Without `heard` nobody knows which event is answered: then a denial takes the form that blocks whatever it is.
-pub fn answer(agent: Agent, heard: Option<&Heard>, verdict: &Verdict) -> Answer {
-    let event = heard.map(|heard| &heard.event);
+pub fn render_response(
+    agent: CodingAgent,
+    payload: Option<&HookPayload>,
+    verdict: &HookVerdict,
+) -> HookResponse {
+    let event = payload.map(|heard| &heard.event);
     // A denial without a reason counts as none in Codex.
     let verdict = match verdict {
-        Verdict::Deny { reason, stop } if reason.trim().is_empty() => {
-            &Verdict::Deny { reason: "Denied by Tenure.".to_owned(), stop: *stop }
+        HookVerdict::Deny { reason, stop } if reason.trim().is_empty() => {
+            &HookVerdict::Deny { reason: "Denied by Tenure.".to_owned(), stop: *stop }
         }
         other => other,
     };
     match agent {
-        Agent::Claude => claude::answer(event, verdict),
-        Agent::Codex => codex::answer(event, verdict),
-        Agent::Gemini => gemini::answer(event, verdict),
-        Agent::Cursor => cursor::answer(event, verdict),
-        Agent::OpenCode => opencode::answer(verdict),
+        CodingAgent::Claude => claude::render_response(event, verdict),
+        CodingAgent::Codex => codex::render_response(event, verdict),
+        CodingAgent::Gemini => gemini::render_response(event, verdict),
+        CodingAgent::Cursor => cursor::render_response(event, verdict),
+        CodingAgent::OpenCode => opencode::render_response(verdict),
     }
 }
 
 /// The answer to a payload that was not understood: a denial wherever it may have stood before a change.
-pub fn refuse(agent: Agent, unheard: &Unheard) -> Answer {
-    let reason = wording::not_understood(unheard);
-    if unheard.is_before_a_call() {
-        answer(agent, None, &Verdict::Deny { reason, stop: false })
+pub fn reject_payload(agent: CodingAgent, unheard: &PayloadError) -> HookResponse {
+    let reason = messages::payload_rejected_message(unheard);
+    if unheard.is_pre_tool_use() {
+        render_response(agent, None, &HookVerdict::Deny { reason, stop: false })
     } else {
         // Something for the log; the agent goes on.
-        Answer { stderr: reason, ..answer(agent, None, &Verdict::Noted) }
+        HookResponse { stderr: reason, ..render_response(agent, None, &HookVerdict::Acknowledge) }
     }
 }

@@ -3,9 +3,9 @@
 //! Only headers are looked at, and rather one too many than one too few: a name too many is a file that nobody else may
 //! edit for a moment, a name too few is an edit without a lease.
 
+use super::payload_error::PayloadErrorKind;
 use super::shell;
-use super::tools::MOST_PATHS;
-use super::unheard::Wrong;
+use super::tools::MAX_PATHS;
 
 const BEGIN: &str = "*** Begin Patch";
 const ADD: &str = "*** Add File:";
@@ -15,69 +15,69 @@ const MOVE: &str = "*** Move to:";
 const HEADERS: [&str; 4] = [ADD, UPDATE, DELETE, MOVE];
 
 /// The longest command in which a patch is looked for, in bytes.
-const MOST_COMMAND: usize = 1024 * 1024;
+const MAX_COMMAND_BYTES: usize = 1024 * 1024;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Patch {
     /// The files, as the patch names them, from the folder in which it is applied. Both ends of a move.
     pub names: Vec<String>,
     /// Whether every file gets a whole new content.
-    pub whole: bool,
+    pub replaces_content: bool,
 }
 
 /// Whether `text` looks like a patch.
-pub(super) fn is_one(text: &str) -> bool {
+pub(super) fn is_patch(text: &str) -> bool {
     text.contains(BEGIN) || text.lines().any(|line| header(line).is_some())
 }
 
 /// Reads the text of a patch.
-pub(super) fn read(text: &str) -> Result<Patch, Wrong> {
-    let mut patch = Patch { names: Vec::new(), whole: true };
+pub(super) fn parse(text: &str) -> Result<Patch, PayloadErrorKind> {
+    let mut patch = Patch { names: Vec::new(), replaces_content: true };
     for (kind, names) in text.lines().filter_map(header) {
-        patch.whole &= kind == ADD;
+        patch.replaces_content &= kind == ADD;
         for name in names {
             patch.add(name.to_owned())?;
         }
     }
-    if patch.names.is_empty() { Err(Wrong::EmptyPatch) } else { Ok(patch) }
+    if patch.names.is_empty() { Err(PayloadErrorKind::EmptyPatch) } else { Ok(patch) }
 }
 
 /// Reads the patches that a shell command applies. `None`: it applies none.
 ///
 /// A patch that the command takes from elsewhere, or whose files or folder only the shell knows, is an error.
-pub(super) fn in_command(command: &str) -> Result<Option<Patch>, Wrong> {
+pub(super) fn parse_command(command: &str) -> Result<Option<Patch>, PayloadErrorKind> {
     if !command.contains("apply_patch") && !command.contains("applypatch") {
         return Ok(None);
     }
-    if command.len() > MOST_COMMAND {
-        return Err(Wrong::UnclearPatch);
+    if command.len() > MAX_COMMAND_BYTES {
+        return Err(PayloadErrorKind::UnclearPatch);
     }
     let headers = command.lines().filter(|line| header(line).is_some()).count();
     if command.lines().any(hides_a_header) {
-        return Err(Wrong::UnclearPatch);
+        return Err(PayloadErrorKind::UnclearPatch);
     }
-    let script = shell::read(command);
+    let script = shell::parse_script(command);
     if headers == 0 {
         let applies_one = script.applies_a_patch || command.contains(BEGIN);
-        return if applies_one { Err(Wrong::UnclearPatch) } else { Ok(None) };
+        return if applies_one { Err(PayloadErrorKind::UnclearPatch) } else { Ok(None) };
     }
-    let understood: usize = script.bodies.iter().map(|body| headers_of(&body.text)).sum();
-    if script.is_confusing || understood < headers {
+    let understood: usize = script.inputs.iter().map(|body| headers_of(&body.text)).sum();
+    if script.is_ambiguous || understood < headers {
         // Only where the patch is applied is unknown now, and that matters only if the command goes somewhere.
         if shell::may_change_folder(command) {
-            return Err(Wrong::UnclearPatch);
+            return Err(PayloadErrorKind::UnclearPatch);
         }
-        let patch = read(command)?;
-        return if patch.is_literal() { Ok(Some(patch)) } else { Err(Wrong::UnclearPatch) };
+        let patch = parse(command)?;
+        return if patch.is_literal() { Ok(Some(patch)) } else { Err(PayloadErrorKind::UnclearPatch) };
     }
-    let mut all = Patch { names: Vec::new(), whole: true };
-    for body in script.bodies.iter().filter(|body| headers_of(&body.text) > 0) {
-        let patch = read(&body.text)?;
+    let mut all = Patch { names: Vec::new(), replaces_content: true };
+    for body in script.inputs.iter().filter(|body| headers_of(&body.text) > 0) {
+        let patch = parse(&body.text)?;
         if !body.is_literal && !patch.is_literal() {
-            return Err(Wrong::UnclearPatch);
+            return Err(PayloadErrorKind::UnclearPatch);
         }
-        let folders = body.folders.as_ref().ok_or(Wrong::UnclearPatch)?;
-        all.whole &= patch.whole;
+        let folders = body.folders.as_ref().ok_or(PayloadErrorKind::UnclearPatch)?;
+        all.replaces_content &= patch.replaces_content;
         for folder in folders {
             for name in &patch.names {
                 let is_from_root = folder.is_empty() || name.starts_with('/');
@@ -89,12 +89,12 @@ pub(super) fn in_command(command: &str) -> Result<Option<Patch>, Wrong> {
 }
 
 impl Patch {
-    fn add(&mut self, name: String) -> Result<(), Wrong> {
+    fn add(&mut self, name: String) -> Result<(), PayloadErrorKind> {
         if self.names.contains(&name) {
             return Ok(());
         }
-        if self.names.len() == MOST_PATHS {
-            return Err(Wrong::TooManyPaths);
+        if self.names.len() == MAX_PATHS {
+            return Err(PayloadErrorKind::TooManyPaths);
         }
         self.names.push(name);
         Ok(())
@@ -137,7 +137,7 @@ mod tests {
     use super::*;
 
     fn names(text: &str) -> Vec<String> {
-        read(text).expect("a patch").names
+        parse(text).expect("a patch").names
     }
 
     #[test]
@@ -151,10 +151,14 @@ mod tests {
     #[test]
     fn only_a_patch_of_new_files_replaces_whole_contents() {
         assert!(
-            read("*** Begin Patch\n*** Add File: a\n+x\n*** Add File: b\n+x\n*** End Patch").unwrap().whole
+            parse("*** Begin Patch\n*** Add File: a\n+x\n*** Add File: b\n+x\n*** End Patch")
+                .unwrap()
+                .replaces_content
         );
         assert!(
-            !read("*** Begin Patch\n*** Add File: a\n+x\n*** Delete File: b\n*** End Patch").unwrap().whole
+            !parse("*** Begin Patch\n*** Add File: a\n+x\n*** Delete File: b\n*** End Patch")
+                .unwrap()
+                .replaces_content
         );
     }
 
@@ -169,7 +173,7 @@ mod tests {
     #[test]
     fn a_patch_without_a_file_is_an_error() {
         for text in ["", "*** Begin Patch\n*** End Patch", "*** Begin Patch\n*** Add File: \n*** End Patch"] {
-            assert_eq!(read(text), Err(Wrong::EmptyPatch), "{text:?}");
+            assert_eq!(parse(text), Err(PayloadErrorKind::EmptyPatch), "{text:?}");
         }
     }
 }

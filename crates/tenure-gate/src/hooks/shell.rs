@@ -2,38 +2,38 @@
 //!
 //! No shell is imitated. What is not plain is called confusing, and whoever asks decides what that means.
 
-use super::whereabouts::{Folders, Whereabouts};
-use super::words::{Word, Words};
+use super::cwd::{CwdTracker, PossibleFolders};
+use super::tokenizer::{ShellWord, Tokenizer};
 
 /// A text that some command is given: a word, or what stands behind `<<`.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Body {
+pub(super) struct CommandInput {
     pub text: String,
     /// Whether the shell leaves it as it is.
     pub is_literal: bool,
-    pub folders: Folders,
+    pub folders: PossibleFolders,
 }
 
 /// What is known of a script.
 #[derive(Debug, Default)]
-pub(super) struct Script {
-    pub bodies: Vec<Body>,
+pub(super) struct ShellScript {
+    pub inputs: Vec<CommandInput>,
     pub applies_a_patch: bool,
-    pub is_confusing: bool,
+    pub is_ambiguous: bool,
 }
 
 /// How deep scripts in scripts are read.
-const MOST_NESTING: usize = 3;
+const MAX_NESTING: usize = 3;
 
 /// How many brackets or texts may be open at once. More is no script that anybody wrote.
-const MOST_OPEN: usize = 64;
+const MAX_OPEN: usize = 64;
 
 /// Commands that run the command that follows.
 const WRAPPERS: [&str; 10] =
     ["env", "command", "exec", "time", "timeout", "nohup", "sudo", "nice", "xargs", "builtin"];
 
-pub(super) fn read(text: &str) -> Script {
-    let mut script = Script::default();
+pub(super) fn parse_script(text: &str) -> ShellScript {
+    let mut script = ShellScript::default();
     read_in(text, Some(vec![String::new()]), 0, &mut script);
     script
 }
@@ -44,20 +44,20 @@ pub(super) fn may_change_folder(text: &str) -> bool {
     words.any(|word| matches!(word, "cd" | "pushd" | "popd" | "chdir" | "env" | "eval"))
 }
 
-fn read_in(text: &str, folders: Folders, depth: usize, script: &mut Script) {
-    let words = Words { rest: text, is_confusing: false };
-    let mut reader = Reader {
+fn read_in(text: &str, folders: PossibleFolders, depth: usize, script: &mut ShellScript) {
+    let words = Tokenizer { rest: text, is_ambiguous: false };
+    let mut reader = ScriptParser {
         words,
         script,
         depth,
-        place: Whereabouts::new(folders),
-        goes_on: false,
+        cwd: CwdTracker::new(folders),
+        expects_command: false,
         command: Vec::new(),
         heredocs: Vec::new(),
     };
     reader.run();
-    let is_confusing = reader.words.is_confusing;
-    script.is_confusing |= is_confusing;
+    let is_confusing = reader.words.is_ambiguous;
+    script.is_ambiguous |= is_confusing;
 }
 
 struct Heredoc {
@@ -65,58 +65,58 @@ struct Heredoc {
     tabs: bool,
     is_literal: bool,
     owner: String,
-    folders: Folders,
+    folders: PossibleFolders,
 }
 
-struct Reader<'a, 's> {
-    words: Words<'a>,
-    script: &'s mut Script,
+struct ScriptParser<'a, 's> {
+    words: Tokenizer<'a>,
+    script: &'s mut ShellScript,
     depth: usize,
-    place: Whereabouts,
+    cwd: CwdTracker,
     /// Whether the last thing was an operator that wants another command.
-    goes_on: bool,
-    command: Vec<Word>,
+    expects_command: bool,
+    command: Vec<ShellWord>,
     heredocs: Vec<Heredoc>,
 }
 
-impl Reader<'_, '_> {
+impl ScriptParser<'_, '_> {
     fn run(&mut self) {
         loop {
-            self.words.skip_blanks();
+            self.words.skip_whitespace();
             let rest = self.words.rest;
             let Some(first) = rest.chars().next() else { break };
             let begins = |operator: &str| rest.starts_with(operator);
             match first {
                 '#' => self.words.rest = rest.find('\n').map_or("", |end| &rest[end..]),
                 // After an operator the command goes on in the next line.
-                '\n' if self.goes_on && self.command.is_empty() => {
-                    self.words.eat(1);
+                '\n' if self.expects_command && self.command.is_empty() => {
+                    self.words.skip_bytes(1);
                     self.take_heredocs();
                 }
                 '\n' => {
                     self.end_list(1);
                     self.take_heredocs();
                 }
-                '&' if begins("&&") => self.end_certain(2),
-                '|' if begins("||") || begins("|&") => self.end_doubtful(2),
-                '|' => self.end_doubtful(1),
-                '<' if begins("<<<") => self.words.eat(3),
+                '&' if begins("&&") => self.end_and(2),
+                '|' if begins("||") || begins("|&") => self.end_or_pipe(2),
+                '|' => self.end_or_pipe(1),
+                '<' if begins("<<<") => self.words.skip_bytes(3),
                 '<' if begins("<<") => self.heredoc(),
                 '<' | '>' => self.redirect(),
                 '&' if begins("&>") => self.redirect(),
                 ';' | '&' => self.end_list(1),
                 '(' => {
                     self.end_command(1);
-                    self.goes_on = false;
-                    if self.place.depth() < MOST_OPEN {
-                        self.place.enter();
+                    self.expects_command = false;
+                    if self.cwd.depth() < MAX_OPEN {
+                        self.cwd.enter_subshell();
                     } else {
-                        self.script.is_confusing = true;
+                        self.script.is_ambiguous = true;
                     }
                 }
                 ')' => {
                     self.end_list(1);
-                    self.script.is_confusing |= !self.place.leave();
+                    self.script.is_ambiguous |= !self.cwd.leave_subshell();
                 }
                 _ => {
                     let word = self.words.next_word();
@@ -135,27 +135,27 @@ impl Reader<'_, '_> {
     /// `> file`, `2>&1` and the like: the word that follows is no argument.
     fn redirect(&mut self) {
         self.words.rest = self.words.rest.trim_start_matches(['<', '>', '&', '|']);
-        self.words.skip_blanks();
-        self.script.is_confusing |= self.words.rest.starts_with('(');
+        self.words.skip_whitespace();
+        self.script.is_ambiguous |= self.words.rest.starts_with('(');
         let word = self.words.next_word();
-        self.command.push(Word { is_aside: true, ..word });
+        self.command.push(ShellWord { is_redirect_target: true, ..word });
     }
 
     fn heredoc(&mut self) {
-        self.words.eat(2);
+        self.words.skip_bytes(2);
         let tabs = self.words.rest.starts_with('-');
         self.words.rest = self.words.rest.trim_start_matches('-');
-        self.words.skip_blanks();
+        self.words.skip_whitespace();
         let before = self.words.rest;
         let end = self.words.next_word().text;
-        if self.heredocs.len() == MOST_OPEN {
-            self.script.is_confusing = true;
+        if self.heredocs.len() == MAX_OPEN {
+            self.script.is_ambiguous = true;
             return;
         }
         let is_literal = before[..before.len() - self.words.rest.len()].contains(['\'', '"', '\\']);
         let owner = self.command.iter().find(|word| is_name(word)).map(|word| base(&word.text).to_owned());
         let owner = owner.unwrap_or_default();
-        self.heredocs.push(Heredoc { end, tabs, is_literal, owner, folders: self.place.now.clone() });
+        self.heredocs.push(Heredoc { end, tabs, is_literal, owner, folders: self.cwd.current.clone() });
     }
 
     /// What stands behind `<<`: it begins on the next line.
@@ -163,7 +163,7 @@ impl Reader<'_, '_> {
         for heredoc in std::mem::take(&mut self.heredocs) {
             let mut text = String::new();
             while !self.words.rest.is_empty() {
-                let line = self.words.line();
+                let line = self.words.rest_of_line();
                 let line = if heredoc.tabs { line.trim_start_matches('\t') } else { line };
                 if line.trim_end_matches(['\n', '\r']) == heredoc.end {
                     break;
@@ -175,58 +175,58 @@ impl Reader<'_, '_> {
     }
 
     /// A text that `owner` is given.
-    fn body(&mut self, owner: &str, text: String, is_literal: bool, folders: Folders) {
+    fn body(&mut self, owner: &str, text: String, is_literal: bool, folders: PossibleFolders) {
         if matches!(owner, "sh" | "bash" | "zsh" | "dash" | "ksh") {
-            self.script.is_confusing |= !is_literal || self.depth == MOST_NESTING;
-            if self.depth < MOST_NESTING {
+            self.script.is_ambiguous |= !is_literal || self.depth == MAX_NESTING;
+            if self.depth < MAX_NESTING {
                 read_in(&text, folders, self.depth + 1, self.script);
             }
             return;
         }
         // Somebody else may take it for a script of its own, and go elsewhere in it.
         let mut lines = text.lines().filter(|line| !line.starts_with(['+', '-', ' ', '@', '*']));
-        self.script.is_confusing |= !is_patch(owner) && lines.any(may_change_folder);
-        self.script.bodies.push(Body { text, is_literal, folders });
+        self.script.is_ambiguous |= !is_patch(owner) && lines.any(may_change_folder);
+        self.script.inputs.push(CommandInput { text, is_literal, folders });
     }
 
     fn end_list(&mut self, operator: usize) {
         self.end_command(operator);
-        self.place.end_list();
-        self.goes_on = false;
+        self.cwd.end_list();
+        self.expects_command = false;
     }
 
-    fn end_certain(&mut self, operator: usize) {
+    fn end_and(&mut self, operator: usize) {
         self.end_command(operator);
-        self.goes_on = true;
+        self.expects_command = true;
     }
 
-    fn end_doubtful(&mut self, operator: usize) {
+    fn end_or_pipe(&mut self, operator: usize) {
         self.end_command(operator);
-        self.place.end_doubtful();
-        self.goes_on = true;
+        self.cwd.end_or_pipe();
+        self.expects_command = true;
     }
 
     fn end_command(&mut self, operator: usize) {
-        self.words.eat(operator);
-        let mut words = std::mem::take(&mut self.command).into_iter().filter(|word| !word.is_aside);
+        self.words.skip_bytes(operator);
+        let mut words = std::mem::take(&mut self.command).into_iter().filter(|word| !word.is_redirect_target);
         let Some(name) = words.find(is_name) else { return };
-        let words: Vec<Word> = words.collect();
+        let words: Vec<ShellWord> = words.collect();
         let name = base(&name.text);
         let wraps = |wanted: fn(&str) -> bool| {
             WRAPPERS.contains(&name) && words.iter().any(|word| wanted(base(&word.text)))
         };
         self.script.applies_a_patch |= is_patch(name) || wraps(is_patch);
-        self.script.is_confusing |= wraps(may_change_folder)
+        self.script.is_ambiguous |= wraps(may_change_folder)
             || wraps(|word| word.starts_with("-C") || word.starts_with("--chdir"))
             || matches!(name, "if" | "then" | "else" | "elif" | "for" | "while" | "until" | "do" | "case")
             || matches!(name, "function" | "{" | "!" | "eval");
         match name {
-            "cd" | "pushd" | "chdir" => self.place.go(&words),
-            "popd" => self.place.lose(),
+            "cd" | "pushd" | "chdir" => self.cwd.change_folder(&words),
+            "popd" => self.cwd.set_unknown(),
             _ => {}
         }
         for word in words.into_iter().filter(|word| word.text.contains("*** ")) {
-            self.body(name, word.text, !word.expands, self.place.now.clone());
+            self.body(name, word.text, !word.expands, self.cwd.current.clone());
         }
     }
 }
@@ -241,10 +241,10 @@ fn is_patch(program: &str) -> bool {
 }
 
 /// Whether a word is a command's name, and not `NAME=value` before it or a redirection.
-fn is_name(word: &Word) -> bool {
+fn is_name(word: &ShellWord) -> bool {
     let is_assignment = word.text.split_once('=').is_some_and(|(name, _)| {
         !name.is_empty()
             && name.chars().all(|character| character.is_ascii_alphanumeric() || character == '_')
     });
-    !word.is_aside && !is_assignment
+    !word.is_redirect_target && !is_assignment
 }

@@ -24,7 +24,7 @@ pub enum InstallError {
     },
     /// The settings are JSON, but not of the shape that the agent reads.
     #[error("{}: {what}, which is not what the agent reads; nothing was changed: mend it, and try again", path.display())]
-    Strange { path: PathBuf, what: String },
+    UnexpectedShape { path: PathBuf, what: String },
     /// A file of that name is there, and is not ours.
     #[error("{} is there already and is not from Tenure; nothing was changed: move it away, and try again", path.display())]
     Taken { path: PathBuf },
@@ -56,33 +56,33 @@ pub enum InstallError {
     NoHooksFolder { path: PathBuf },
     #[error(transparent)]
     Git(#[from] GitError),
-    #[error("{}: {said}; see whether it can be read and written, and try again", path.display())]
+    #[error("{}: {disk_error}; see whether it can be read and written, and try again", path.display())]
     Disk {
         path: PathBuf,
         /// What it said. It is in the text, and so no source: else it would be told twice.
-        said: io::Error,
+        disk_error: io::Error,
     },
     /// Only a part was done.
     #[error("{error}. Before that, this was done: {}", done.join("; "))]
-    HalfWay { done: Vec<String>, error: Box<InstallError> },
+    PartiallyApplied { done: Vec<String>, error: Box<InstallError> },
 }
 
 impl InstallError {
     /// The same, where this was done before.
     #[must_use]
-    pub fn after(self, done: &[String]) -> Self {
+    pub fn with_completed_steps(self, done: &[String]) -> Self {
         match self {
             error if done.is_empty() => error,
-            InstallError::HalfWay { done: more, error } => {
-                InstallError::HalfWay { done: [done, &more].concat(), error }
+            InstallError::PartiallyApplied { done: more, error } => {
+                InstallError::PartiallyApplied { done: [done, &more].concat(), error }
             }
-            error => InstallError::HalfWay { done: done.to_vec(), error: Box::new(error) },
+            error => InstallError::PartiallyApplied { done: done.to_vec(), error: Box::new(error) },
         }
     }
 
     /// What the disk said about this file.
-    pub(super) fn disk(path: &std::path::Path) -> impl FnOnce(io::Error) -> Self {
+    pub(super) fn io_error(path: &std::path::Path) -> impl FnOnce(io::Error) -> Self {
         let path = path.to_owned();
-        move |said| InstallError::Disk { path, said }
+        move |said| InstallError::Disk { path, disk_error: said }
     }
 }

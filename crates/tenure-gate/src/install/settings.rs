@@ -2,9 +2,9 @@
 
 use serde_json::Value;
 
-use super::command::is_ours;
+use super::hook_command::is_own_command;
 use super::json::{Json, Node, NotJson, append, remove, scan, set};
-use super::variable::Variable;
+use super::variable::ShellVariable;
 
 /// How the entries of an event look.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -16,38 +16,38 @@ pub enum Shape {
 }
 
 /// What shall be in a settings file.
-pub struct Wanted {
+pub struct DesiredSettings {
     pub shape: Shape,
     /// Members of the document itself that must be there, whatever their value.
     pub top: Vec<(&'static str, Json)>,
     /// An event and the entry for it.
     pub entries: Vec<(&'static str, Json)>,
     /// The variable that names the agent's shell, where it has one.
-    pub variable: Option<Variable>,
+    pub variable: Option<ShellVariable>,
 }
 
-pub struct Ours<'a> {
+pub struct OwnCommands<'a> {
     /// Commands that we know to have written.
     pub known: &'a [String],
     /// The name behind `hook`.
-    pub who: &'a str,
+    pub hook_name: &'a str,
 }
 
 /// Why a document cannot be worked on.
 #[derive(Debug, PartialEq, Eq)]
-pub enum Unfit {
+pub enum SettingsEditError {
     NotJson(NotJson),
-    Strange(String),
+    UnexpectedShape(String),
 }
 
-impl From<NotJson> for Unfit {
+impl From<NotJson> for SettingsEditError {
     fn from(not_json: NotJson) -> Self {
-        Unfit::NotJson(not_json)
+        SettingsEditError::NotJson(not_json)
     }
 }
 
 /// Whether exactly what is wanted is there already, and nothing else of ours.
-pub fn is_complete(text: &str, wanted: &Wanted, ours: &Ours<'_>) -> bool {
+pub fn is_complete(text: &str, desired: &DesiredSettings, ours: &OwnCommands<'_>) -> bool {
     let Ok(document) = serde_json::from_str::<Value>(text) else { return false };
     let is_there = |(key, _): &(&str, Json)| document.get(key).is_some();
     let empty = serde_json::Map::new();
@@ -57,28 +57,31 @@ pub fn is_complete(text: &str, wanted: &Wanted, ours: &Ours<'_>) -> bool {
         .flat_map(|(event, entries)| {
             entries.as_array().into_iter().flatten().map(move |entry| (event.as_str(), entry))
         })
-        .filter(|(_, entry)| commands(entry).any(|command| is_ours(command, ours.known, ours.who)))
+        .filter(|(_, entry)| {
+            entry_commands(entry).any(|command| is_own_command(command, ours.known, ours.hook_name))
+        })
         .map(|(event, entry)| (event, entry.clone()))
         .collect();
-    let mut expected: Vec<_> = wanted.entries.iter().map(|(event, entry)| (*event, entry.parsed())).collect();
+    let mut expected: Vec<_> =
+        desired.entries.iter().map(|(event, entry)| (*event, entry.to_serde_value())).collect();
     // In which order events stand says nothing.
     found.sort_by_key(|(event, _)| *event);
     expected.sort_by_key(|(event, _)| *event);
-    let is_set = wanted.variable.as_ref().is_none_or(|variable| variable.is_set(&document));
-    wanted.top.iter().all(is_there) && is_set && found == expected
+    let is_set = desired.variable.as_ref().is_none_or(|variable| variable.is_set(&document));
+    desired.top.iter().all(is_there) && is_set && found == expected
 }
 
 /// The commands that an entry of an event runs.
-pub fn commands(entry: &Value) -> impl Iterator<Item = &str> {
+pub fn entry_commands(entry: &Value) -> impl Iterator<Item = &str> {
     let inner = entry.get("hooks").and_then(Value::as_array).into_iter().flatten();
     [entry].into_iter().chain(inner).filter_map(|run| run.get("command").and_then(Value::as_str))
 }
 
 /// The document with what is wanted, and which members had to be made for it (`/hooks/Stop`).
-pub fn add(text: &str, wanted: &Wanted) -> Result<(String, Vec<String>), Unfit> {
+pub fn add_entries(text: &str, wanted: &DesiredSettings) -> Result<(String, Vec<String>), SettingsEditError> {
     let mut text = text.to_owned();
     let mut made = Vec::new();
-    sound(&scan(&text)?)?;
+    check_shape(&scan(&text)?)?;
     for (key, value) in &wanted.top {
         let root = scan(&text)?;
         if root.get(key).is_none() {
@@ -117,17 +120,22 @@ pub fn add(text: &str, wanted: &Wanted) -> Result<(String, Vec<String>), Unfit> 
 
 /// The document without what is ours. A member that is empty then goes too, if we made it; who made it is known by `made`,
 /// and where nobody knows, we did.
-pub fn strip(text: &str, wanted: &Wanted, ours: &Ours<'_>, made: Option<&[String]>) -> Result<String, Unfit> {
+pub fn remove_entries(
+    text: &str,
+    wanted: &DesiredSettings,
+    ours: &OwnCommands<'_>,
+    made: Option<&[String]>,
+) -> Result<String, SettingsEditError> {
     let may_go = |name: &str| made.is_none_or(|made| made.iter().any(|made| made == name));
     let mut text = text.to_owned();
-    sound(&scan(&text)?)?;
+    check_shape(&scan(&text)?)?;
     loop {
         let root = scan(&text)?;
-        let Some(next) = without_one(&text, &root, wanted.shape, ours, &may_go) else { break };
+        let Some(next) = remove_first_own(&text, &root, wanted.shape, ours, &may_go) else { break };
         text = next;
     }
     if let Some(variable) = &wanted.variable {
-        text = variable.strip(&text, &may_go)?;
+        text = variable.remove(&text, &may_go)?;
     }
     for (key, value) in &wanted.top {
         let root = scan(&text)?;
@@ -135,7 +143,7 @@ pub fn strip(text: &str, wanted: &Wanted, ours: &Ours<'_>, made: Option<&[String
         let place = members.iter().position(|member| member.key == *key);
         let is_as_made = |index: usize| {
             let span = members[index].value.span.clone();
-            serde_json::from_str::<Value>(&text[span]).is_ok_and(|found| found == value.parsed())
+            serde_json::from_str::<Value>(&text[span]).is_ok_and(|found| found == value.to_serde_value())
         };
         let made = made.unwrap_or_default();
         let was_made = |name: String| made.contains(&name);
@@ -149,16 +157,16 @@ pub fn strip(text: &str, wanted: &Wanted, ours: &Ours<'_>, made: Option<&[String
 }
 
 /// Takes out the first thing that is ours, with whatever is empty then and may go.
-fn without_one(
+fn remove_first_own(
     text: &str,
     root: &Node,
     shape: Shape,
-    ours: &Ours<'_>,
+    ours: &OwnCommands<'_>,
     may_go: &dyn Fn(&str) -> bool,
 ) -> Option<String> {
     let is_ours = |run: &Node| {
         let command = run.get("command").and_then(Node::text);
-        command.is_some_and(|command| is_ours(command, ours.known, ours.who))
+        command.is_some_and(|command| is_own_command(command, ours.known, ours.hook_name))
     };
     let hooks = root.get("hooks")?;
     let events = hooks.members()?;
@@ -193,8 +201,8 @@ pub fn is_empty(text: &str) -> bool {
 }
 
 /// An object, whose `hooks` are an object of arrays, each named once. Where a key stands twice, nobody knows which counts.
-fn sound(root: &Node) -> Result<(), Unfit> {
-    let strange = |what: String| Err(Unfit::Strange(what));
+fn check_shape(root: &Node) -> Result<(), SettingsEditError> {
+    let strange = |what: String| Err(SettingsEditError::UnexpectedShape(what));
     let Some(members) = root.members() else { return strange("it is no object".to_owned()) };
     let twice = |keys: Vec<&str>| keys.iter().enumerate().any(|(at, key)| keys[..at].contains(key));
     if twice(members.iter().map(|member| member.key.as_str()).filter(|key| *key == "hooks").collect()) {
@@ -209,12 +217,12 @@ fn sound(root: &Node) -> Result<(), Unfit> {
 }
 
 /// Whether the entries of the events that are wanted can be added to.
-pub fn can_take(text: &str, wanted: &Wanted) -> Result<(), Unfit> {
+pub fn check_event_shapes(text: &str, wanted: &DesiredSettings) -> Result<(), SettingsEditError> {
     let root = scan(text)?;
     let Some(hooks) = root.get("hooks") else { return Ok(()) };
     for (event, _) in &wanted.entries {
         if hooks.get(event).is_some_and(|entries| entries.items().is_none()) {
-            return Err(Unfit::Strange(format!("`hooks.{event}` is no array")));
+            return Err(SettingsEditError::UnexpectedShape(format!("`hooks.{event}` is no array")));
         }
     }
     Ok(())

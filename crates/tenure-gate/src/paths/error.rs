@@ -47,9 +47,9 @@ pub enum PathError {
 
 impl PathError {
     /// What the system said about this path.
-    pub(super) fn of(path: &Path, said: Errno) -> Self {
+    pub(super) fn from_errno(path: &Path, errno: Errno) -> Self {
         let path = path.to_path_buf();
-        match said {
+        match errno {
             Errno::LOOP => PathError::Loop(path),
             Errno::NAMETOOLONG => PathError::TooLong(path),
             Errno::NOTDIR => PathError::NotAFolder(path),

@@ -9,16 +9,20 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::PathBuf;
 
 /// The longest name of a resource, in bytes. A longer one is replaced by its digest.
-const MOST: usize = 4096;
+const MAX_RESOURCE_BYTES: usize = 4096;
 
 /// Below it are the digests of paths that are too long to be names.
-const LONG: &str = ".long";
+const LONG_PATH_PREFIX: &str = ".long";
 
 /// The resource of this path below `tree`, given by its components.
 pub(super) fn resource<Component: AsRef<OsStr>>(tree: &str, components: &[Component]) -> String {
     let path = escape(components);
     let plain = format!("FILE:{tree}/{path}");
-    if plain.len() <= MOST { plain } else { format!("FILE:{tree}/{LONG}/{}", blake3::hash(path.as_bytes())) }
+    if plain.len() <= MAX_RESOURCE_BYTES {
+        plain
+    } else {
+        format!("FILE:{tree}/{LONG_PATH_PREFIX}/{}", blake3::hash(path.as_bytes()))
+    }
 }
 
 /// The path as it stands in a resource's name.
@@ -31,7 +35,7 @@ pub(super) fn escape<Component: AsRef<OsStr>>(components: &[Component]) -> Strin
         }
         let mut bytes = component.as_bytes();
         // A folder that is really called so must not meet a digest.
-        if place == 0 && component == LONG {
+        if place == 0 && component == LONG_PATH_PREFIX {
             escape_bytes(&bytes[..1], &mut escaped);
             bytes = &bytes[1..];
         }

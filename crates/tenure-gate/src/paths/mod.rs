@@ -3,24 +3,24 @@
 //! Any two names that reach one file have a resource in common, and names of different files have none. Names are followed
 //! as the system follows them; nothing is opened for writing and nothing is created.
 
+mod case_folding;
 mod error;
 mod escape;
-mod fold;
 mod key;
 mod mounts;
-mod names;
+mod normalized_path;
 mod resolve;
-mod tree;
+mod work_tree;
 
 use std::path::{Path, PathBuf};
 
+pub use case_folding::fold_case;
 pub use error::PathError;
 pub use escape::unescape;
-pub use fold::fold;
-pub use tree::{WorkTree, tree_above, work_tree_of};
+pub use work_tree::{WorkTree, tree_above, work_tree_of};
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Target {
+pub enum PathTarget {
     /// A file in a working tree, which is there or would be created.
     File(FileKey),
     /// Something outside of every working tree, or git's own. It is not leased.
@@ -55,37 +55,37 @@ impl FileKey {
 ///
 /// All links are resolved, also the last one and one that leads nowhere: what counts is where the file would be created.
 /// Folders that do not exist yet are no error.
-pub fn target_of(path: &Path, cwd: &Path) -> Result<Target, PathError> {
-    let whole = resolve::whole(path, cwd)?;
-    let target = key::target(&whole);
-    let Some(shortened) = resolve::shortened(&whole) else { return target };
+pub fn target_of(path: &Path, cwd: &Path) -> Result<PathTarget, PathError> {
+    let whole = resolve::absolute_path(path, cwd)?;
+    let target = key::target_of_path(&whole);
+    let Some(shortened) = resolve::without_dot_dot(&whole) else { return target };
     // The system follows a link before it goes up from there. Many tools remove `link/..` before they ask the system. Who
     // will do which is not known here, so both files are meant.
-    match (target, key::target(&shortened)) {
-        (Ok(Target::File(mut file)), Ok(Target::File(other))) => {
-            file.also(other.resources());
-            Ok(Target::File(file))
+    match (target, key::target_of_path(&shortened)) {
+        (Ok(PathTarget::File(mut file)), Ok(PathTarget::File(other))) => {
+            file.add_aliases(other.resources());
+            Ok(PathTarget::File(file))
         }
-        (Ok(Target::Outside) | Err(_), Ok(Target::File(other))) => Ok(Target::File(other)),
+        (Ok(PathTarget::Outside) | Err(_), Ok(PathTarget::File(other))) => Ok(PathTarget::File(other)),
         (target, _) => target,
     }
 }
 
 /// What is at `path` itself, and not what a link of that name leads to: what is renamed, removed or linked. Links before the
 /// last part are followed.
-pub fn entry_of(path: &Path) -> Result<Target, PathError> {
-    key::entry(&resolve::whole(path, Path::new("/"))?)
+pub fn entry_of(path: &Path) -> Result<PathTarget, PathError> {
+    key::entry_of_path(&resolve::absolute_path(path, Path::new("/"))?)
 }
 
 /// The resource of a name itself, whatever it leads to: `relative` is below the root of the tree, need not exist, and goes through
 /// no link.
-pub fn name_in(tree: &WorkTree, relative: &Path) -> String {
-    key::name_in(tree, relative)
+pub fn resource_of_name(tree: &WorkTree, relative: &Path) -> String {
+    key::resource_of_name(tree, relative)
 }
 
 impl FileKey {
     /// Adds resources that must be held too.
-    fn also<'a>(&mut self, resources: impl Iterator<Item = &'a str>) {
+    fn add_aliases<'a>(&mut self, resources: impl Iterator<Item = &'a str>) {
         for resource in resources {
             if !self.resources().any(|known| known == resource) {
                 self.aliases.push(resource.to_owned());

@@ -31,20 +31,20 @@ impl Mounts {
     }
 
     /// Whether something is mounted below this folder.
-    pub fn any_below(&self, folder: &Path) -> bool {
+    pub fn has_mount_below(&self, folder: &Path) -> bool {
         self.0.iter().any(|mount| mount.point != folder && mount.point.starts_with(folder))
     }
 
     /// The other names under which the file of this real path can be seen, as far as the table tells. What is really there
     /// must be looked at: another mount may lie over it.
-    pub fn other_names(&self, path: &Path) -> Vec<PathBuf> {
+    pub fn path_aliases(&self, path: &Path) -> Vec<PathBuf> {
         let Some((own, mount)) = self.of(path) else { return Vec::new() };
         let Ok(below) = path.strip_prefix(&mount.point) else { return Vec::new() };
         let place = join(&mount.root, below);
-        let others = self.0.iter().enumerate().filter(|(number, other)| {
+        let other_mounts = self.0.iter().enumerate().filter(|(number, other)| {
             *number != own && other.device == mount.device && place.starts_with(&other.root)
         });
-        let names = others.filter_map(|(number, other)| {
+        let names = other_mounts.filter_map(|(number, other)| {
             let name = join(&other.point, place.strip_prefix(&other.root).ok()?);
             let is_seen = self.of(&name).is_some_and(|(seen, _)| seen == number);
             (is_seen && name != path).then_some(name)
@@ -116,7 +116,7 @@ mod tests {
     #[test]
     fn a_file_has_a_name_in_each_mount_that_shows_it() {
         let mounts = Mounts::parse(TABLE.as_bytes());
-        let names = |path: &str| mounts.other_names(path.as_ref());
+        let names = |path: &str| mounts.path_aliases(path.as_ref());
         assert_eq!(names("/repo/x/f"), [Path::new("/repo/y/f")]);
         assert_eq!(names("/repo/y/f"), [Path::new("/repo/x/f")]);
         assert_eq!(names("/mnt/with blank/a.rs"), [Path::new("/repo/src/a.rs")]);
@@ -129,14 +129,14 @@ mod tests {
     fn names_hidden_by_another_mount_are_omitted() {
         let table = format!("{TABLE}35 21 0:7 / /repo/y rw - tmpfs tmpfs rw\n");
         let mounts = Mounts::parse(table.as_bytes());
-        assert!(mounts.other_names("/repo/x/f".as_ref()).is_empty());
+        assert!(mounts.path_aliases("/repo/x/f".as_ref()).is_empty());
     }
 
     #[test]
     fn mounts_below_a_folder_are_found() {
         let mounts = Mounts::parse(TABLE.as_bytes());
-        assert!(mounts.any_below("/repo".as_ref()) && mounts.any_below("/mnt".as_ref()));
-        assert!(!mounts.any_below("/repo/x".as_ref()) && !mounts.any_below("/re".as_ref()));
+        assert!(mounts.has_mount_below("/repo".as_ref()) && mounts.has_mount_below("/mnt".as_ref()));
+        assert!(!mounts.has_mount_below("/repo/x".as_ref()) && !mounts.has_mount_below("/re".as_ref()));
     }
 
     #[test]

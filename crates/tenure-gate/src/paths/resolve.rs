@@ -12,9 +12,9 @@ use rustix::io::Errno;
 use super::error::PathError;
 
 /// How many links the system follows in one name.
-const MOST_LINKS: usize = 40;
+const MAX_LINKS: usize = 40;
 
-pub(super) struct Reached {
+pub(super) struct ResolvedPath {
     /// Absolute, and no part of it is a link.
     pub path: PathBuf,
     /// What is there, if anything is.
@@ -25,7 +25,7 @@ pub(super) struct Reached {
     ends_as_folder: bool,
 }
 
-impl Reached {
+impl ResolvedPath {
     /// Whether it is a folder, or can only become one.
     pub fn is_folder(&self) -> bool {
         let is = self.found.as_ref().map(|about| FileType::from_raw_mode(about.st_mode).is_dir());
@@ -39,31 +39,31 @@ impl Reached {
     }
 }
 
-pub(super) fn reach(whole: &Path) -> Result<Reached, PathError> {
-    let reached = match quickly(whole) {
-        Ok(None) => step_by_step(whole),
+pub(super) fn resolve(whole: &Path) -> Result<ResolvedPath, PathError> {
+    let reached = match resolve_with_kernel(whole) {
+        Ok(None) => resolve_stepwise(whole),
         Ok(Some(reached)) => Ok(reached),
-        Err(said) => Err(said),
+        Err(errno) => Err(errno),
     };
-    reached.map_err(|said| PathError::of(whole, said))
+    reached.map_err(|said| PathError::from_errno(whole, said))
 }
 
 /// Where this absolute path leads, without following a link that has this very name.
-pub(super) fn reach_entry(whole: &Path) -> Result<Reached, PathError> {
-    let (Some(folder), Some(last)) = (whole.parent(), whole.file_name()) else { return reach(whole) };
+pub(super) fn resolve_entry(whole: &Path) -> Result<ResolvedPath, PathError> {
+    let (Some(folder), Some(last)) = (whole.parent(), whole.file_name()) else { return resolve(whole) };
     let is_link = lstat(whole).is_ok_and(|about| FileType::from_raw_mode(about.st_mode).is_symlink());
     if !is_link {
-        return reach(whole);
+        return resolve(whole);
     }
-    let folder = reach(folder)?;
+    let folder = resolve(folder)?;
     let path = folder.path.join(last);
-    let found = there(&path).map_err(|said| PathError::of(whole, said))?;
+    let found = stat_if_present(&path).map_err(|said| PathError::from_errno(whole, said))?;
     let missing = if found.is_some() { 0 } else { 1 };
-    Ok(Reached { path, found, missing, ends_as_folder: false })
+    Ok(ResolvedPath { path, found, missing, ends_as_folder: false })
 }
 
 /// The absolute path that is meant, as it was written.
-pub(super) fn whole(path: &Path, cwd: &Path) -> Result<PathBuf, PathError> {
+pub(super) fn absolute_path(path: &Path, cwd: &Path) -> Result<PathBuf, PathError> {
     if path.as_os_str().is_empty() {
         return Err(PathError::Empty);
     }
@@ -79,7 +79,7 @@ pub(super) fn whole(path: &Path, cwd: &Path) -> Result<PathBuf, PathError> {
 
 /// Lets the system follow the name in one step, and asks it how it calls what it found. `None` where that cannot be
 /// believed, or nothing is there.
-fn quickly(whole: &Path) -> Result<Option<Reached>, Errno> {
+fn resolve_with_kernel(whole: &Path) -> Result<Option<ResolvedPath>, Errno> {
     let file = match open(whole, OFlags::PATH | OFlags::CLOEXEC, Mode::empty()) {
         Ok(file) => file,
         Err(Errno::NOENT) => return Ok(None),
@@ -95,11 +95,11 @@ fn quickly(whole: &Path) -> Result<Option<Reached>, Errno> {
     }
     let path = PathBuf::from(OsString::from_vec(name));
     let ends_as_folder = ends_as_folder(whole);
-    Ok(Some(Reached { path, found: Some(fstat(&file)?), missing: 0, ends_as_folder }))
+    Ok(Some(ResolvedPath { path, found: Some(fstat(&file)?), missing: 0, ends_as_folder }))
 }
 
 /// Follows the name part by part. What does not exist is taken as it is written.
-fn step_by_step(whole: &Path) -> Result<Reached, Errno> {
+fn resolve_stepwise(whole: &Path) -> Result<ResolvedPath, Errno> {
     let mut path = PathBuf::from("/");
     let mut ahead: VecDeque<OsString> = parts(whole).collect();
     let mut links = 0;
@@ -119,7 +119,7 @@ fn step_by_step(whole: &Path) -> Result<Reached, Errno> {
         match readlink(&path, Vec::new()) {
             Ok(target) => {
                 links += 1;
-                if links > MOST_LINKS {
+                if links > MAX_LINKS {
                     return Err(Errno::LOOP);
                 }
                 path.pop();
@@ -135,13 +135,13 @@ fn step_by_step(whole: &Path) -> Result<Reached, Errno> {
             Err(said) => return Err(said),
         }
     }
-    let found = if missing > 0 { None } else { there(&path)? };
+    let found = if missing > 0 { None } else { stat_if_present(&path)? };
     let missing = if found.is_none() { missing.max(1) } else { 0 };
-    Ok(Reached { path, found, missing, ends_as_folder: ends_as_folder(whole) })
+    Ok(ResolvedPath { path, found, missing, ends_as_folder: ends_as_folder(whole) })
 }
 
 /// What is at this path. It may have gone since it was looked for.
-fn there(path: &Path) -> Result<Option<Stat>, Errno> {
+fn stat_if_present(path: &Path) -> Result<Option<Stat>, Errno> {
     match lstat(path) {
         Ok(about) => Ok(Some(about)),
         Err(Errno::NOENT) => Ok(None),
@@ -167,7 +167,7 @@ fn ends_as_folder(path: &Path) -> bool {
 
 /// The path with each `..` and the part before it removed, as many tools do before they open a file. It leads elsewhere
 /// than the system would go where the part before is a link. `None` where there is nothing to remove, or no file is meant.
-pub(super) fn shortened(whole: &Path) -> Option<PathBuf> {
+pub(super) fn without_dot_dot(whole: &Path) -> Option<PathBuf> {
     if ends_as_folder(whole) || !whole.components().any(|component| component == Component::ParentDir) {
         return None;
     }
@@ -196,19 +196,22 @@ mod tests {
         std::os::unix::fs::symlink("../a/b/file", at("a/link")).unwrap();
         std::os::unix::fs::symlink(at("a/link"), at("again")).unwrap();
         for name in ["a/b/file", "a/link", "again", "a/b/../link", "a//./b/file"] {
-            let quick = quickly(&at(name)).unwrap().unwrap();
-            let slow = step_by_step(&at(name)).unwrap();
+            let quick = resolve_with_kernel(&at(name)).unwrap().unwrap();
+            let slow = resolve_stepwise(&at(name)).unwrap();
             assert_eq!((&quick.path, quick.missing), (&slow.path, slow.missing), "{name}");
             assert_eq!(quick.found.unwrap().st_ino, slow.found.unwrap().st_ino);
         }
-        assert!(quickly(&at("a/b/file (deleted)")).unwrap().is_none(), "a name that cannot be believed");
-        let reached = reach(&at("a/b/file (deleted)")).unwrap();
+        assert!(
+            resolve_with_kernel(&at("a/b/file (deleted)")).unwrap().is_none(),
+            "a name that cannot be believed"
+        );
+        let reached = resolve(&at("a/b/file (deleted)")).unwrap();
         assert!(reached.path.ends_with("a/b/file (deleted)") && reached.missing == 0);
     }
 
     #[test]
     fn only_paths_with_dot_dot_are_shortened() {
-        assert_eq!(shortened(Path::new("/a/b")), None);
-        assert_eq!(shortened(Path::new("/a/b/../../../c/./d")), Some(PathBuf::from("/c/d")));
+        assert_eq!(without_dot_dot(Path::new("/a/b")), None);
+        assert_eq!(without_dot_dot(Path::new("/a/b/../../../c/./d")), Some(PathBuf::from("/c/d")));
     }
 }

@@ -7,11 +7,11 @@ use std::sync::OnceLock;
 use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
 
-use super::table::{Entry, Stat, numbers_in};
+use super::proc_table::{ProcEntry, ProcessStat, numeric_entries};
 
 /// One process, for ever: a pid alone is used again.
 #[derive(Serialize, Deserialize, Clone, PartialEq, Eq, Debug, Hash)]
-pub struct Process {
+pub struct ProcessId {
     /// Which boot of the machine: after another one it is gone.
     pub boot: String,
     /// Its pid namespace. Where that may not be seen, the one of whoever looked.
@@ -33,19 +33,19 @@ pub enum Liveness {
     Dead,
 }
 
-impl Process {
+impl ProcessId {
     /// The process that has this pid now. An error if there is none.
     pub fn of(pid: u32) -> io::Result<Self> {
-        let entry = Entry::of(pid)?;
-        Self::seen(pid, &entry, &entry.stat()?)
+        let entry = ProcEntry::of(pid)?;
+        Self::from_entry(pid, &entry, &entry.stat()?)
     }
 
     pub fn own() -> io::Result<Self> {
         Self::of(std::process::id())
     }
 
-    pub(super) fn seen(pid: u32, entry: &Entry, stat: &Stat) -> io::Result<Self> {
-        let namespace = namespace(entry).or_else(|_| namespace(&Entry::of(std::process::id())?))?;
+    pub(super) fn from_entry(pid: u32, entry: &ProcEntry, stat: &ProcessStat) -> io::Result<Self> {
+        let namespace = namespace(entry).or_else(|_| namespace(&ProcEntry::of(std::process::id())?))?;
         Ok(Self { boot: boot()?.to_owned(), namespace, pid, started: stat.started, user: user(entry)? })
     }
 
@@ -54,29 +54,29 @@ impl Process {
     pub fn liveness(&self) -> Liveness {
         match self.entry() {
             Ok(None) => Liveness::Dead,
-            Ok(Some((_, line))) if line.is_over() && !self.has_threads_left() => Liveness::Dead,
+            Ok(Some((_, line))) if line.is_dead() && !self.has_running_threads() => Liveness::Dead,
             Ok(Some((_, line))) if line.is_stopped() => Liveness::Suspended,
             Ok(Some(_)) | Err(_) => Liveness::Alive,
         }
     }
 
     /// Whether it was started by `of`, or by one whom that started, and so on. It is not its own descendant.
-    pub fn is_descendant(&self, of: &Process) -> bool {
+    pub fn is_descendant(&self, of: &ProcessId) -> bool {
         let is_there = matches!(self.entry(), Ok(Some(_)));
         is_there && super::ancestors(self.pid).iter().any(|above| above.is_same(of))
     }
 
     /// Whether both are one. Its user may have changed in between.
-    pub fn is_same(&self, other: &Process) -> bool {
+    pub fn is_same(&self, other: &ProcessId) -> bool {
         (self.pid, self.started, &self.boot) == (other.pid, other.started, &other.boot)
     }
 
     /// What the system tells of it. `None` if it is gone for certain.
-    pub(super) fn entry(&self) -> io::Result<Option<(Entry, Stat)>> {
+    pub(super) fn entry(&self) -> io::Result<Option<(ProcEntry, ProcessStat)>> {
         if boot()? != self.boot {
             return Ok(None);
         }
-        let found = Entry::of(self.pid).and_then(|entry| entry.stat().map(|line| (entry, line)));
+        let found = ProcEntry::of(self.pid).and_then(|entry| entry.stat().map(|line| (entry, line)));
         match found {
             Ok((entry, line)) => Ok((line.started == self.started).then_some((entry, line))),
             Err(error) if is_gone(&error) => Ok(None),
@@ -85,11 +85,11 @@ impl Process {
     }
 
     /// A process whose first thread has ended looks like one that is over. While other threads run, it is not.
-    fn has_threads_left(&self) -> bool {
-        let threads = numbers_in(&format!("/proc/{}/task", self.pid));
+    fn has_running_threads(&self) -> bool {
+        let threads = numeric_entries(&format!("/proc/{}/task", self.pid));
         threads.into_iter().filter(|thread| *thread != self.pid).any(|thread| {
             let line = fs::read(format!("/proc/{}/task/{thread}/stat", self.pid)).ok();
-            line.and_then(|line| Stat::parse(&line)).is_some_and(|line| !line.is_over())
+            line.and_then(|line| ProcessStat::parse(&line)).is_some_and(|line| !line.is_dead())
         })
     }
 }
@@ -110,7 +110,7 @@ fn boot() -> io::Result<&'static str> {
 }
 
 /// The number in `pid:[4026531836]`.
-fn namespace(entry: &Entry) -> io::Result<u64> {
+fn namespace(entry: &ProcEntry) -> io::Result<u64> {
     let link = entry.link("ns/pid")?;
     let number = str::from_utf8(&link)
         .ok()
@@ -119,7 +119,7 @@ fn namespace(entry: &Entry) -> io::Result<u64> {
 }
 
 /// The real user, which a program that runs with another one's rights keeps.
-fn user(entry: &Entry) -> io::Result<u32> {
+fn user(entry: &ProcEntry) -> io::Result<u32> {
     let status = entry.read("status")?;
     let text = String::from_utf8_lossy(&status);
     let line = text.lines().find_map(|line| line.strip_prefix("Uid:"));

@@ -3,14 +3,16 @@
 //! A pid alone says little: it is used again. A process is named by its boot, its pid and when it started, and is watched
 //! through a descriptor that belongs to it for ever.
 
-mod agents;
-mod choice;
-mod family;
+mod agent_detection;
+mod agent_process;
 mod identity;
-mod table;
+mod proc_table;
+mod process_tree;
 
-pub use agents::{AgentProcess, agent_above, known_agent_at, takes_in_orphans};
-pub use choice::{Ancestor, choose, known};
-pub use family::{Watch, Writer, ancestors, descendants, open_for_writing, writers_of};
-pub use identity::{Liveness, Process};
-pub use table::{Stat, foreground_job, process_of, started};
+pub use agent_detection::{Ancestor, choose_agent, detect_agent};
+pub use agent_process::{AgentProcess, adopts_reparented_children, ancestor_agent, nearest_known_agent};
+pub use identity::{Liveness, ProcessId};
+pub use proc_table::{ProcessStat, foreground_process_group, process_of_thread, start_time};
+pub use process_tree::{
+    ProcessExitWatch, WriterProcess, ancestors, descendants, open_for_writing, writers_of,
+};

@@ -5,14 +5,14 @@ use std::path::{Path, PathBuf};
 
 /// The folders that are watched, below their root: the root itself is the empty path.
 #[derive(Debug, Default)]
-pub(super) struct Folders {
+pub(super) struct WatchedFolders {
     by_number: HashMap<i32, PathBuf>,
     by_path: BTreeMap<PathBuf, i32>,
 }
 
-impl Folders {
+impl WatchedFolders {
     /// This number stands for this folder from now on. A folder that can be reached in two ways has one number: the last counts.
-    pub fn enter(&mut self, number: i32, path: &Path) {
+    pub fn insert(&mut self, number: i32, path: &Path) {
         if let Some(before) = self.by_number.insert(number, path.to_owned()) {
             self.by_path.remove(&before);
         }
@@ -27,7 +27,7 @@ impl Folders {
         self.by_number.get(&number).map(PathBuf::as_path)
     }
 
-    pub fn knows(&self, path: &Path) -> bool {
+    pub fn contains(&self, path: &Path) -> bool {
         self.by_path.contains_key(path)
     }
 
@@ -36,7 +36,7 @@ impl Folders {
     }
 
     /// The system watches this one no longer.
-    pub fn forget(&mut self, number: i32) {
+    pub fn remove(&mut self, number: i32) {
         if let Some(path) = self.by_number.remove(&number) {
             self.by_path.remove(&path);
         }
@@ -49,15 +49,15 @@ impl Folders {
         for (path, number) in moved {
             let Ok(rest) = path.strip_prefix(from) else { continue };
             let new = if rest.as_os_str().is_empty() { to.to_owned() } else { to.join(rest) };
-            self.enter(number, &new);
+            self.insert(number, &new);
         }
     }
 
     /// Forgets a folder and all below it, and says their numbers.
-    pub fn forget_below(&mut self, path: &Path) -> Vec<i32> {
+    pub fn remove_below(&mut self, path: &Path) -> Vec<i32> {
         let below = self.by_path.range(path.to_owned()..).take_while(|(known, _)| known.starts_with(path));
         let numbers: Vec<i32> = below.map(|(_, number)| *number).collect();
-        numbers.iter().for_each(|number| self.forget(*number));
+        numbers.iter().for_each(|number| self.remove(*number));
         numbers
     }
 }
@@ -66,10 +66,10 @@ impl Folders {
 mod tests {
     use super::*;
 
-    fn folders(names: &[&str]) -> Folders {
-        let mut folders = Folders::default();
+    fn folders(names: &[&str]) -> WatchedFolders {
+        let mut folders = WatchedFolders::default();
         for (number, name) in (1..).zip(names) {
-            folders.enter(number, Path::new(name));
+            folders.insert(number, Path::new(name));
         }
         folders
     }
@@ -77,9 +77,11 @@ mod tests {
     #[test]
     fn removing_a_folder_removes_only_it_and_its_descendants() {
         let mut folders = folders(&["", "a", "a/b", "a/b/c", "a-b", "ab", "b"]);
-        assert_eq!(folders.forget_below(Path::new("a")), [2, 3, 4]);
-        assert!(!folders.knows(Path::new("a/b/c")) && folders.path(3).is_none());
-        assert!(folders.knows(Path::new("a-b")) && folders.knows(Path::new("ab")) && folders.len() == 4);
+        assert_eq!(folders.remove_below(Path::new("a")), [2, 3, 4]);
+        assert!(!folders.contains(Path::new("a/b/c")) && folders.path(3).is_none());
+        assert!(
+            folders.contains(Path::new("a-b")) && folders.contains(Path::new("ab")) && folders.len() == 4
+        );
     }
 
     #[test]
@@ -87,17 +89,19 @@ mod tests {
         let mut folders = folders(&["", "a", "a/b", "a-b"]);
         folders.rename(Path::new("a"), Path::new("z/y"));
         assert_eq!((folders.path(2), folders.path(3)), (Some(Path::new("z/y")), Some(Path::new("z/y/b"))));
-        assert!(folders.knows(Path::new("a-b")) && !folders.knows(Path::new("a")) && folders.len() == 4);
+        assert!(
+            folders.contains(Path::new("a-b")) && !folders.contains(Path::new("a")) && folders.len() == 4
+        );
     }
 
     #[test]
     fn a_reinserted_folder_is_known_only_under_its_new_name() {
         let mut folders = folders(&["", "a"]);
-        folders.enter(2, Path::new("z"));
-        assert!(!folders.knows(Path::new("a")));
+        folders.insert(2, Path::new("z"));
+        assert!(!folders.contains(Path::new("a")));
         assert_eq!(folders.path(2), Some(Path::new("z")));
         // And a name that means another folder now leads to that one.
-        folders.enter(7, Path::new("z"));
+        folders.insert(7, Path::new("z"));
         assert_eq!((folders.path(2), folders.path(7), folders.len()), (None, Some(Path::new("z")), 2));
     }
 }

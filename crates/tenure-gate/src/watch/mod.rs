@@ -12,52 +12,52 @@
 //! and what another machine does to a shared disk is not seen at all.
 
 mod folders;
-mod meaning;
+mod inotify_event;
 mod moves;
-mod tree;
+mod tree_watch;
 mod walk;
 
 use std::path::PathBuf;
 
-pub use tree::TreeWatch;
+pub use tree_watch::TreeWatch;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Change {
+pub struct TreeChange {
     pub path: PathBuf,
-    pub kind: Kind,
+    pub kind: ChangeKind,
     /// Whether git was at work for the whole tree: it had locked its index.
     pub by_git: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Kind {
+pub enum ChangeKind {
     /// It is there, and was not before: a file, a link, a pipe.
-    Made,
+    Created,
     /// Something was moved to it, perhaps over what was there.
-    Arrived,
+    MovedIn,
     /// It was written, cut, or closed by somebody who could write.
     Written,
     /// It may be used by others, or has another time.
     Attributes,
     /// It was removed or moved away.
-    Gone,
+    Removed,
     /// It was a folder, and was moved out of what is watched, with all that is in it.
-    FolderGone,
+    FolderMovedOut,
 }
 
 #[derive(Debug, Default)]
-pub struct Seen {
+pub struct WatchBatch {
     /// What changed, in its order. What is in a new folder may be told twice.
-    pub changes: Vec<Change>,
+    pub changes: Vec<TreeChange>,
     /// Whether nothing more was there to be read.
     pub is_drained: bool,
     /// Whether the root is gone: there is nothing more to come.
-    pub is_over: bool,
+    pub is_root_gone: bool,
 }
 
 /// How much of a tree is watched.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Coverage {
+pub struct WatchCoverage {
     pub folders: usize,
     /// So many are not, because there are more than may be watched, by this program or by the system.
     pub beyond_limit: usize,

@@ -10,17 +10,17 @@ use crate::git;
 
 /// What is in one folder, below the root.
 #[derive(Debug, Default)]
-pub(super) struct Listed {
+pub(super) struct FolderListing {
     pub folders: Vec<PathBuf>,
     pub files: Vec<PathBuf>,
 }
 
 /// What is in a folder; nothing if it may not be read.
-pub(super) fn list(root: &Path, folder: &Path) -> Option<Listed> {
-    let mut listed = Listed::default();
+pub(super) fn list_folder(root: &Path, folder: &Path) -> Option<FolderListing> {
+    let mut listed = FolderListing::default();
     for entry in fs::read_dir(root.join(folder)).ok()?.flatten() {
         let path = folder.join(entry.file_name());
-        if is_gits_own(&path) {
+        if is_git_internal(&path) {
             continue;
         }
         // A link to a folder is a link.
@@ -32,20 +32,21 @@ pub(super) fn list(root: &Path, folder: &Path) -> Option<Listed> {
 
 /// Those of these folders that are to be watched: not git's own, not ignored, no trees of their own. Where git does not say,
 /// nothing is ignored.
-pub(super) fn to_be_watched(root: &Path, mut folders: Vec<PathBuf>) -> Vec<PathBuf> {
+pub(super) fn watchable_folders(root: &Path, mut folders: Vec<PathBuf>) -> Vec<PathBuf> {
     let is_own_tree =
         |folder: &Path| !folder.as_os_str().is_empty() && lstat(root.join(folder).join(".git")).is_ok();
-    folders.retain(|folder| !is_gits_own(folder) && !is_own_tree(folder));
-    let asked: Vec<PathBuf> =
+    folders.retain(|folder| !is_git_internal(folder) && !is_own_tree(folder));
+    let candidates: Vec<PathBuf> =
         folders.iter().filter(|folder| !folder.as_os_str().is_empty()).cloned().collect();
-    if !asked.is_empty() {
-        let ignored: HashSet<PathBuf> = git::ignored(root, &asked).unwrap_or_default().into_iter().collect();
+    if !candidates.is_empty() {
+        let ignored: HashSet<PathBuf> =
+            git::ignored_paths(root, &candidates).unwrap_or_default().into_iter().collect();
         folders.retain(|folder| !ignored.contains(folder));
     }
     folders
 }
 
 /// Whether this path below the root is git's own, in any case: where names are folded, `.GIT` is the same folder.
-pub(super) fn is_gits_own(path: &Path) -> bool {
+pub(super) fn is_git_internal(path: &Path) -> bool {
     path.iter().any(|part| part.eq_ignore_ascii_case(".git"))
 }

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 
 use proptest::prelude::*;
-use tenure_gate::blame::{Attribution, Author, Store, Who};
+use tenure_gate::blame::{AttributionStore, Author, LineAttribution, LineAuthor};
 use tenure_gate::git::head_content;
 
 use crate::git_support::Repository;
@@ -14,16 +14,16 @@ fn author(session: &str, at: u64) -> Author {
 }
 
 /// One letter for each line: `.` committed, `?` unknown, else the first letter of the session.
-fn told(attribution: &Attribution, now: &str, head: Option<&str>) -> String {
-    let lines = attribution.report(now.as_bytes(), head.map(str::as_bytes));
+fn blame_letters(attribution: &LineAttribution, now: &str, head: Option<&str>) -> String {
+    let lines = attribution.blame_lines(now.as_bytes(), head.map(str::as_bytes));
     let numbers: Vec<_> = lines.iter().map(|line| line.number).collect();
     assert_eq!(numbers, (1..=numbers.len()).collect::<Vec<_>>());
     let texts: Vec<_> = lines.iter().map(|line| line.text.as_str()).collect();
     assert_eq!(texts, now.lines().collect::<Vec<_>>());
-    let letter = |who: &Who| match who {
-        Who::Committed => '.',
-        Who::Unknown => '?',
-        Who::Session(author) => author.session.chars().next().unwrap(),
+    let letter = |author: &LineAuthor| match author {
+        LineAuthor::Committed => '.',
+        LineAuthor::Unknown => '?',
+        LineAuthor::Session(author) => author.session.chars().next().unwrap(),
     };
     lines.iter().map(|line| letter(&line.author)).collect()
 }
@@ -32,37 +32,37 @@ fn told(attribution: &Attribution, now: &str, head: Option<&str>) -> String {
 #[test]
 fn each_line_is_attributed_to_the_session_that_wrote_it() {
     let head = "one\ntwo\nthree\nfour\n";
-    let start = Attribution::unchanged(head.as_bytes());
-    assert_eq!(told(&start, head, Some(head)), "....");
+    let start = LineAttribution::unchanged(head.as_bytes());
+    assert_eq!(blame_letters(&start, head, Some(head)), "....");
 
     let by_anna = "one\nTWO\nthree\nfour\nfive\n";
-    let start = start.after(by_anna.as_bytes(), &author("anna", 1));
-    assert_eq!(told(&start, by_anna, Some(head)), ".a..a");
+    let start = start.after_edit(by_anna.as_bytes(), &author("anna", 1));
+    assert_eq!(blame_letters(&start, by_anna, Some(head)), ".a..a");
 
     let by_both = "zero\none\nTWO\nthree\nfour and more\nfive\n";
-    let both = start.after(by_both.as_bytes(), &author("bert", 2));
-    assert_eq!(told(&both, by_both, Some(head)), "b.a.ba");
+    let both = start.after_edit(by_both.as_bytes(), &author("bert", 2));
+    assert_eq!(blame_letters(&both, by_both, Some(head)), "b.a.ba");
 
     // Somebody whom no hook sees, and then a commit of all.
-    let by_hand = "zero\none\nTWO\nby hand\nfour and more\nfive\n";
-    assert_eq!(told(&both, by_hand, Some(head)), "b.a?ba");
-    assert_eq!(told(&both, by_both, Some(by_both)), "......");
-    assert_eq!(told(&both, by_both, Some(by_anna)), "b...b.");
-    assert_eq!(told(&both, by_both, None), "b?a?ba", "without HEAD nothing is committed");
+    let manual = "zero\none\nTWO\nby hand\nfour and more\nfive\n";
+    assert_eq!(blame_letters(&both, manual, Some(head)), "b.a?ba");
+    assert_eq!(blame_letters(&both, by_both, Some(by_both)), "......");
+    assert_eq!(blame_letters(&both, by_both, Some(by_anna)), "b...b.");
+    assert_eq!(blame_letters(&both, by_both, None), "b?a?ba", "without HEAD nothing is committed");
 
     // Written back to how it was: nothing to blame.
-    let back = both.after(head.as_bytes(), &author("bert", 3));
-    assert_eq!(told(&back, head, Some(head)), "....");
+    let back = both.after_edit(head.as_bytes(), &author("bert", 3));
+    assert_eq!(blame_letters(&back, head, Some(head)), "....");
 }
 
 #[test]
 fn a_new_file_belongs_to_its_author_and_unchanged_content_is_not_an_edit() {
-    let new = Attribution::unchanged(b"").after(b"a\nb\n", &author("anna", 1));
-    assert_eq!(told(&new, "a\nb\n", None), "aa");
-    assert_eq!(new.after(b"a\nb\n", &author("bert", 2)), new);
-    let shorter = new.after(b"b\n", &author("bert", 2));
-    assert_eq!(told(&shorter, "b\n", None), "a");
-    assert_eq!(told(&shorter, "", None), "");
+    let new = LineAttribution::unchanged(b"").after_edit(b"a\nb\n", &author("anna", 1));
+    assert_eq!(blame_letters(&new, "a\nb\n", None), "aa");
+    assert_eq!(new.after_edit(b"a\nb\n", &author("bert", 2)), new);
+    let shorter = new.after_edit(b"b\n", &author("bert", 2));
+    assert_eq!(blame_letters(&shorter, "b\n", None), "a");
+    assert_eq!(blame_letters(&shorter, "", None), "");
 }
 
 #[test]
@@ -72,22 +72,22 @@ fn binary_and_large_files_have_one_author() {
         (b"\x00\x01".to_vec(), b"\x00\x02".to_vec()),
         (large.clone().into_bytes(), (large + "y").into_bytes()),
     ] {
-        let start = Attribution::unchanged(&first);
-        let report = |attribution: &Attribution, now: &[u8], head: &[u8]| {
-            let lines = attribution.report(now, Some(head));
+        let start = LineAttribution::unchanged(&first);
+        let report = |attribution: &LineAttribution, now: &[u8], head: &[u8]| {
+            let lines = attribution.blame_lines(now, Some(head));
             assert_eq!((lines.len(), lines[0].number, lines[0].text.as_str()), (1, 0, ""));
             lines[0].author.clone()
         };
-        assert_eq!(report(&start, &first, &first), Who::Committed);
-        assert_eq!(report(&start, &second, &first), Who::Unknown);
-        let changed = start.after(&second, &author("anna", 1));
-        assert_eq!(report(&changed, &second, &first), Who::Session(author("anna", 1)));
-        assert_eq!(report(&changed, &second, &second), Who::Committed);
-        assert_eq!(changed.after(&second, &author("bert", 2)), changed, "the same content is no edit");
+        assert_eq!(report(&start, &first, &first), LineAuthor::Committed);
+        assert_eq!(report(&start, &second, &first), LineAuthor::Unknown);
+        let changed = start.after_edit(&second, &author("anna", 1));
+        assert_eq!(report(&changed, &second, &first), LineAuthor::Session(author("anna", 1)));
+        assert_eq!(report(&changed, &second, &second), LineAuthor::Committed);
+        assert_eq!(changed.after_edit(&second, &author("bert", 2)), changed, "the same content is no edit");
         // It becomes a text: all of that is new.
-        let text = changed.after(b"a\nb\n", &author("bert", 2));
-        assert_eq!(told(&text, "a\nb\n", None), "bb");
-        assert_eq!(told(&changed, "a\nb\n", None), "??");
+        let text = changed.after_edit(b"a\nb\n", &author("bert", 2));
+        assert_eq!(blame_letters(&text, "a\nb\n", None), "bb");
+        assert_eq!(blame_letters(&changed, "a\nb\n", None), "??");
     }
 }
 
@@ -97,12 +97,12 @@ fn lines_committed_to_head_are_blamed_as_committed() {
     repository.commit(&[("a.txt", "one\ntwo\n")]);
     let path = Path::new("a.txt");
     let head = || head_content(&repository.root, path).unwrap();
-    let start = Attribution::unchanged(&head().unwrap());
+    let start = LineAttribution::unchanged(&head().unwrap());
     repository.write(path, "one\n2\nthree\n");
     let now = fs::read(repository.root.join(path)).unwrap();
-    let edited = start.after(&now, &author("anna", 1));
+    let edited = start.after_edit(&now, &author("anna", 1));
     let told = |head: Option<&[u8]>| {
-        told(&edited, "one\n2\nthree\n", head.map(|head| std::str::from_utf8(head).unwrap()))
+        blame_letters(&edited, "one\n2\nthree\n", head.map(|head| std::str::from_utf8(head).unwrap()))
     };
     assert_eq!(told(head().as_deref()), ".aa");
     repository.commit(&[]);
@@ -113,15 +113,16 @@ fn lines_committed_to_head_are_blamed_as_committed() {
 fn attributions_round_trip_and_damaged_files_are_ignored() {
     let folder = tempfile::tempdir().unwrap();
     let folder = folder.path().join("made/here");
-    let store = Store::open(&folder).unwrap();
+    let store = AttributionStore::open(&folder).unwrap();
     let task = Author { task: Some("the \"task\"\n".to_owned()), ..author("anna", 7) };
-    let known =
-        Attribution::unchanged(b"a\nb\n").after(b"a\nc\nd\n", &task).after(b"a\nc\ne\n", &author("bert", 8));
-    let whole = Attribution::unchanged(b"\0").after(b"\0\0", &task);
+    let known = LineAttribution::unchanged(b"a\nb\n")
+        .after_edit(b"a\nc\nd\n", &task)
+        .after_edit(b"a\nc\ne\n", &author("bert", 8));
+    let whole = LineAttribution::unchanged(b"\0").after_edit(b"\0\0", &task);
     assert_eq!(store.load("FILE:x/a"), None);
     store.save("FILE:x/a", &known).unwrap();
     store.save("FILE:x/b", &whole).unwrap();
-    let again = Store::open(&folder).unwrap();
+    let again = AttributionStore::open(&folder).unwrap();
     assert_eq!(again.load("FILE:x/a").as_ref(), Some(&known));
     assert_eq!(again.load("FILE:x/b").as_ref(), Some(&whole));
     again.forget("FILE:x/b").unwrap();
@@ -153,8 +154,8 @@ fn attributions_round_trip_and_damaged_files_are_ignored() {
 #[test]
 fn the_oldest_attributions_are_removed_above_the_limit() {
     let folder = tempfile::tempdir().unwrap();
-    let store = Store::with_most(folder.path(), 40).unwrap();
-    let known = Attribution::unchanged(b"a\n");
+    let store = AttributionStore::with_max_files(folder.path(), 40).unwrap();
+    let known = LineAttribution::unchanged(b"a\n");
     let old = std::time::UNIX_EPOCH + std::time::Duration::from_secs(1_000);
     for number in 0..60 {
         store.save(&format!("FILE:{number}"), &known).unwrap();
@@ -180,22 +181,22 @@ proptest! {
         edits in prop::collection::vec((prop::collection::vec(0..5_u8, 0..8), 0..3_u64), 1..5),
     ) {
         let folder = tempfile::tempdir().unwrap();
-        let store = Store::open(folder.path()).unwrap();
-        let mut known = Attribution::unchanged(b"");
+        let store = AttributionStore::open(folder.path()).unwrap();
+        let mut known = LineAttribution::unchanged(b"");
         let mut written = std::collections::HashSet::new();
         let mut text = String::new();
         for (lines, session) in edits {
             text = lines.iter().map(|line| format!("{line}\n")).collect();
-            known = known.after(text.as_bytes(), &author(&session.to_string(), session));
+            known = known.after_edit(text.as_bytes(), &author(&session.to_string(), session));
             written.extend(lines.into_iter().map(|line| (line.to_string(), session.to_string())));
             store.save("r", &known).unwrap();
             prop_assert_eq!(store.load("r"), Some(known.clone()));
         }
-        for line in known.report(text.as_bytes(), None) {
+        for line in known.blame_lines(text.as_bytes(), None) {
             // Nobody is blamed for a line that they never wrote.
-            let Who::Session(author) = line.author else { panic!("{line:?}") };
+            let LineAuthor::Session(author) = line.author else { panic!("{line:?}") };
             prop_assert!(written.contains(&(line.text, author.session)));
         }
-        prop_assert!(known.report(text.as_bytes(), Some(text.as_bytes())).iter().all(|line| line.author == Who::Committed));
+        prop_assert!(known.blame_lines(text.as_bytes(), Some(text.as_bytes())).iter().all(|line| line.author == LineAuthor::Committed));
     }
 }

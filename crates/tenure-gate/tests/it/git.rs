@@ -6,12 +6,12 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use tenure_gate::git::{
-    GitError, committed_paths, dirty, head_content, ignored, in_the_middle_of, overwritten, staged_paths,
-    staged_paths_in,
+    GitError, committed_paths, dirty_paths, head_content, ignored_paths, operation_in_progress,
+    predict_impact, staged_paths, staged_paths_in,
 };
-use tenure_gate::install::What;
+use tenure_gate::install::InstallTarget;
 
-use crate::git_support::{Repository, command, git_in, paths};
+use crate::git_support::{Repository, git_command, git_in, paths};
 
 /// Names that break whoever splits lines, quotes, or takes an argument for an option or a pattern.
 const AWKWARD: [&str; 10] = [
@@ -32,7 +32,7 @@ const AWKWARD: [&str; 10] = [
 fn committed_paths_survive_awkward_names() {
     for format in ["sha1", "sha256"] {
         let format = format!("--object-format={format}");
-        let repository = Repository::with(&["init", "--quiet", "--initial-branch=main", &format]);
+        let repository = Repository::with_init(&["init", "--quiet", "--initial-branch=main", &format]);
         let first = repository.commit(&AWKWARD.map(|name| (name, "one\n")));
         let mut expected: Vec<_> = AWKWARD.map(PathBuf::from).into();
         expected.sort_unstable();
@@ -45,14 +45,14 @@ fn committed_paths_survive_awkward_names() {
         assert_eq!(committed_paths(&repository.root, Some(&first), "HEAD").unwrap(), changed);
 
         let all: Vec<_> = AWKWARD.map(PathBuf::from).into();
-        assert_eq!(dirty(&repository.root, &all).unwrap(), paths([]));
+        assert_eq!(dirty_paths(&repository.root, &all).unwrap(), paths([]));
         for name in AWKWARD {
             repository.write(name, "three\n");
-            assert_eq!(dirty(&repository.root, &[name.into()]).unwrap(), paths([name]));
+            assert_eq!(dirty_paths(&repository.root, &[name.into()]).unwrap(), paths([name]));
             let content = head_content(&repository.root, Path::new(name)).unwrap();
             assert!(content.is_some_and(|content| content.ends_with(b"\n") && content != b"three\n"));
         }
-        assert_eq!(dirty(&repository.root, &all).unwrap(), all);
+        assert_eq!(dirty_paths(&repository.root, &all).unwrap(), all);
     }
 }
 
@@ -63,7 +63,7 @@ fn a_rename_reports_both_names_and_a_deletion_one() {
     repository.git(&["mv", "old.txt", "new.txt"]);
     repository.git(&["rm", "--quiet", "gone.txt"]);
     let both = paths(["new.txt", "old.txt"]);
-    assert_eq!(dirty(&repository.root, &both).unwrap(), both);
+    assert_eq!(dirty_paths(&repository.root, &both).unwrap(), both);
     assert_eq!(staged_paths(&repository.root).unwrap(), paths(["gone.txt", "new.txt", "old.txt"]));
     let commit = repository.commit(&[]);
     let changed = committed_paths(&repository.root, None, &commit).unwrap();
@@ -113,16 +113,20 @@ fn paths_that_differ_from_head_and_are_not_ignored_are_dirty() {
     fs::remove_file(repository.root.join("gone")).unwrap();
     repository.write("deep/er/untracked", "x\n");
     repository.write("ignored.log", "x\n");
-    let asked =
+    let candidates =
         paths(["clean", "staged", "edited", "gone", "deep/er/untracked", "ignored.log", "absent", "deep"]);
     let expected = paths(["staged", "edited", "gone", "deep/er/untracked"]);
-    assert_eq!(dirty(&repository.root, &asked).unwrap(), expected);
-    assert_eq!(dirty(&repository.root, &[]).unwrap(), paths([]), "asked about nothing, not about everything");
+    assert_eq!(dirty_paths(&repository.root, &candidates).unwrap(), expected);
+    assert_eq!(
+        dirty_paths(&repository.root, &[]).unwrap(),
+        paths([]),
+        "asked about nothing, not about everything"
+    );
     let outside = paths(["../elsewhere", "/etc/passwd", "clean"]);
-    assert_eq!(dirty(&repository.root, &outside).unwrap(), outside[..2]);
+    assert_eq!(dirty_paths(&repository.root, &outside).unwrap(), outside[..2]);
     // Staged, and then undone in the working tree: the index still differs from HEAD.
     repository.write("staged", "x\n");
-    assert_eq!(dirty(&repository.root, &paths(["staged"])).unwrap(), paths(["staged"]));
+    assert_eq!(dirty_paths(&repository.root, &paths(["staged"])).unwrap(), paths(["staged"]));
 }
 
 #[test]
@@ -135,7 +139,7 @@ fn thousands_of_paths_are_queried_in_batches() {
         repository.write(path, "x\n");
     }
     let expected: Vec<_> = asked.iter().step_by(500).cloned().collect();
-    assert_eq!(dirty(&repository.root, &asked).unwrap(), expected);
+    assert_eq!(dirty_paths(&repository.root, &asked).unwrap(), expected);
 }
 
 #[test]
@@ -153,7 +157,7 @@ fn git_queries_do_not_modify_the_repository() {
         )
     };
     let before = snapshot();
-    dirty(&repository.root, &paths(["a", "b"])).unwrap();
+    dirty_paths(&repository.root, &paths(["a", "b"])).unwrap();
     staged_paths(&repository.root).unwrap();
     committed_paths(&repository.root, None, &commit).unwrap();
     head_content(&repository.root, Path::new("a")).unwrap();
@@ -197,7 +201,7 @@ fn before_the_first_commit_staged_files_are_dirty() {
     repository.write("a", "x\n");
     repository.git(&["add", "a"]);
     assert_eq!(staged_paths(&repository.root).unwrap(), paths(["a"]));
-    assert_eq!(dirty(&repository.root, &paths(["a"])).unwrap(), paths(["a"]));
+    assert_eq!(dirty_paths(&repository.root, &paths(["a"])).unwrap(), paths(["a"]));
     assert_eq!(head_content(&repository.root, Path::new("a")).unwrap(), None);
 }
 
@@ -209,7 +213,7 @@ fn head_content_is_complete_or_an_error() {
     let content = |path: &str| head_content(&repository.root, Path::new(path));
     assert_eq!(content("folder/a").unwrap().unwrap(), b"one\r\ntwo");
     assert_eq!(content("fits").unwrap().unwrap().len(), 4 << 20);
-    assert!(matches!(content("large"), Err(GitError::TooMuch { .. })));
+    assert!(matches!(content("large"), Err(GitError::OutputTooLarge { .. })));
     repository.commit(&[("twin", "1"), ("twin^{}", "2"), ("twin^{blob}", "3"), ("twin~0", "4")]);
     for (path, expected) in [("twin", "1"), ("twin^{}", "2"), ("twin^{blob}", "3"), ("twin~0", "4")] {
         assert_eq!(content(path).unwrap().unwrap(), expected.as_bytes(), "{path}");
@@ -231,25 +235,25 @@ fn a_submodule_reports_its_dirty_files_itself() {
     assert_eq!(changed, paths([".gitmodules", "sub"]));
     assert_eq!(head_content(&repository.root, Path::new("sub")).unwrap(), None);
     repository.write("sub/file", "y\n");
-    assert_eq!(dirty(&repository.root, &paths(["sub", "sub/file"])).unwrap(), paths([]));
-    assert_eq!(dirty(&repository.root.join("sub"), &paths(["file"])).unwrap(), paths(["file"]));
+    assert_eq!(dirty_paths(&repository.root, &paths(["sub", "sub/file"])).unwrap(), paths([]));
+    assert_eq!(dirty_paths(&repository.root.join("sub"), &paths(["file"])).unwrap(), paths(["file"]));
 }
 
 #[test]
 fn a_linked_worktree_has_its_own_dirty_files_and_operation_in_progress() {
     let repository = Repository::new();
     repository.commit(&[("a", "1\n")]);
-    let linked = repository.beside("linked");
+    let linked = repository.sibling_path("linked");
     repository.git(&["worktree", "add", "--quiet", "-b", "other", linked.to_str().unwrap()]);
     fs::write(linked.join("a"), "2\n").unwrap();
-    assert_eq!(dirty(&linked, &paths(["a"])).unwrap(), paths(["a"]));
-    assert_eq!(dirty(&repository.root, &paths(["a"])).unwrap(), paths([]));
+    assert_eq!(dirty_paths(&linked, &paths(["a"])).unwrap(), paths(["a"]));
+    assert_eq!(dirty_paths(&repository.root, &paths(["a"])).unwrap(), paths([]));
     git_in(&linked, &["commit", "--quiet", "--all", "--message", "two"]);
     repository.commit(&[("a", "3\n")]);
-    assert!(!command(&linked).args(["merge", "--quiet", "main"]).output().unwrap().status.success());
-    assert_eq!(in_the_middle_of(&repository.root.join(".git/worktrees/linked")), Some("a merge"));
-    assert_eq!(in_the_middle_of(&repository.root.join(".git")), None);
-    assert_eq!(dirty(&linked, &paths(["a"])).unwrap(), paths(["a"]), "unmerged is dirty");
+    assert!(!git_command(&linked).args(["merge", "--quiet", "main"]).output().unwrap().status.success());
+    assert_eq!(operation_in_progress(&repository.root.join(".git/worktrees/linked")), Some("a merge"));
+    assert_eq!(operation_in_progress(&repository.root.join(".git")), None);
+    assert_eq!(dirty_paths(&linked, &paths(["a"])).unwrap(), paths(["a"]), "unmerged is dirty");
 }
 
 #[test]
@@ -262,10 +266,10 @@ fn operations_in_progress_are_detected() {
     repository.git(&["checkout", "--quiet", "main"]);
     let ours = repository.commit(&[("a", "3\n")]);
     let stuck = |arguments: &[&str], undo: &[&str], expected: &str| {
-        command(&repository.root).args(arguments).output().unwrap();
-        assert_eq!(in_the_middle_of(&git_dir), Some(expected), "{arguments:?}");
+        git_command(&repository.root).args(arguments).output().unwrap();
+        assert_eq!(operation_in_progress(&git_dir), Some(expected), "{arguments:?}");
         repository.git(undo);
-        assert_eq!(in_the_middle_of(&git_dir), None, "{undo:?}");
+        assert_eq!(operation_in_progress(&git_dir), None, "{undo:?}");
     };
     stuck(&["merge", "side"], &["merge", "--abort"], "a merge");
     stuck(&["rebase", "side"], &["rebase", "--abort"], "a rebase");
@@ -276,8 +280,8 @@ fn operations_in_progress_are_detected() {
     let patch = repository.git(&["format-patch", "-1", "-o", "../patches", "side"]);
     stuck(&["am", &patch], &["am", "--abort"], "applying patches");
 
-    command(&repository.root).args(["rebase", "side"]).output().unwrap();
-    assert_eq!(dirty(&repository.root, &paths(["a"])).unwrap(), paths(["a"]));
+    git_command(&repository.root).args(["rebase", "side"]).output().unwrap();
+    assert_eq!(dirty_paths(&repository.root, &paths(["a"])).unwrap(), paths(["a"]));
     assert_eq!(head_content(&repository.root, Path::new("a")).unwrap().unwrap(), b"2\n");
 }
 
@@ -285,10 +289,10 @@ fn operations_in_progress_are_detected() {
 fn missing_repositories_bare_repositories_and_invalid_ids_have_different_errors() {
     let empty = tempfile::tempdir().unwrap();
     assert!(matches!(staged_paths(&empty.path().join("absent")), Err(GitError::Failed { .. })));
-    assert!(matches!(dirty(empty.path(), &paths(["a"])), Err(GitError::NotARepository)));
+    assert!(matches!(dirty_paths(empty.path(), &paths(["a"])), Err(GitError::NotARepository)));
     assert!(matches!(committed_paths(empty.path(), None, "HEAD"), Err(GitError::NotARepository)));
-    let bare = Repository::with(&["init", "--quiet", "--bare"]);
-    assert!(matches!(dirty(&bare.root, &paths(["a"])), Err(GitError::Bare)));
+    let bare = Repository::with_init(&["init", "--quiet", "--bare"]);
+    assert!(matches!(dirty_paths(&bare.root, &paths(["a"])), Err(GitError::Bare)));
     let repository = Repository::new();
     repository.commit(&[("a", "x\n")]);
     for strange in ["--output=x", "-p", "main", "", "HEAD --", &"0".repeat(40), &"g".repeat(40)] {
@@ -306,8 +310,8 @@ fn a_missing_git_is_reported() {
         .env("PATH", "")
         .output()
         .unwrap();
-    let said = String::from_utf8_lossy(&asked.stdout);
-    assert!(said.contains("there is no `git` in PATH"), "{said}");
+    let output = String::from_utf8_lossy(&asked.stdout);
+    assert!(output.contains("there is no `git` in PATH"), "{output}");
 }
 
 #[test]
@@ -328,8 +332,8 @@ fn every_started_git_is_read_only() {
     let path = std::env::var("PATH").unwrap();
     let real =
         std::env::split_paths(&path).map(|folder| folder.join("git")).find(|git| git.exists()).unwrap();
-    let calls = repository.beside("calls");
-    let git = repository.beside("bin/git");
+    let calls = repository.sibling_path("calls");
+    let git = repository.sibling_path("bin/git");
     fs::create_dir(git.parent().unwrap()).unwrap();
     let script = format!(
         "#!/bin/sh\nprintf '%s\\n' \"$*\" >> '{}'\nexec '{}' \"$@\"\n",
@@ -387,10 +391,10 @@ fn every_started_git_is_read_only() {
 fn child_runs_every_query() {
     let root = PathBuf::from(std::env::var_os("ROOT_OF_THE_TEST").unwrap());
     committed_paths(&root, None, "HEAD").unwrap();
-    dirty(&root, &paths(["a", "b"])).unwrap();
+    dirty_paths(&root, &paths(["a", "b"])).unwrap();
     staged_paths(&root).unwrap();
     head_content(&root, Path::new("a")).unwrap().unwrap();
-    ignored(&root, &paths(["a"])).unwrap();
+    ignored_paths(&root, &paths(["a"])).unwrap();
     for line in [
         "git stash -u",
         "git checkout main a",
@@ -404,11 +408,11 @@ fn child_runs_every_query() {
         "git apply a",
     ] {
         let words: Vec<_> = line.split(' ').map(Into::into).collect();
-        overwritten(&words, &root, &[]).unwrap();
+        predict_impact(&words, &root, &[]).unwrap();
     }
-    let project = crate::install_support::Project::at(&root);
-    project.install(What::Git);
-    project.uninstall(What::Git);
+    let project = crate::install_support::TestProject::at_root(&root);
+    project.install(InstallTarget::Git);
+    project.uninstall(InstallTarget::Git);
 }
 
 #[test]
@@ -435,5 +439,5 @@ fn inherited_git_variables_do_not_select_another_repository() {
 #[ignore = "called by `inherited_git_variables_do_not_select_another_repository`, with the environment of a hook"]
 fn child_queries_inside_another_hook() {
     let root = PathBuf::from(std::env::var_os("ROOT_OF_THE_TEST").unwrap());
-    println!("dirty: {:?}", dirty(&root, &paths(["a"])).unwrap());
+    println!("dirty: {:?}", dirty_paths(&root, &paths(["a"])).unwrap());
 }

@@ -27,7 +27,7 @@ fn hooks_folder_is_where_git_runs_hooks() {
     assert!(!plain.is_configured && !plain.is_in_tree);
     git_runs_hooks_of(&plain.path, &repository.root);
 
-    let linked = repository.beside("linked worktree");
+    let linked = repository.sibling_path("linked worktree");
     repository.git(&["worktree", "add", "--quiet", "-b", "other", linked.to_str().unwrap()]);
     let shared = hooks_folder(&linked).unwrap();
     assert_eq!((&shared.path, &shared.root), (&plain.path, &linked));
@@ -44,7 +44,7 @@ fn a_configured_hooks_path_is_respected() {
     for (configured, expected, is_in_tree) in [
         (".husky/_", repository.root.join(".husky/_"), true),
         ("./odd//hooks", repository.root.join("odd/hooks"), true),
-        (repository.beside("all hooks").to_str().unwrap(), repository.beside("all hooks"), false),
+        (repository.sibling_path("all hooks").to_str().unwrap(), repository.sibling_path("all hooks"), false),
     ] {
         repository.git(&["config", "core.hooksPath", configured]);
         for root in [&repository.root, &repository.root.join("sub")] {
@@ -58,7 +58,7 @@ fn a_configured_hooks_path_is_respected() {
 
 #[test]
 fn without_a_working_tree_there_is_no_hooks_folder() {
-    let bare = Repository::with(&["init", "--quiet", "--bare"]);
+    let bare = Repository::with_init(&["init", "--quiet", "--bare"]);
     assert!(matches!(hooks_folder(&bare.root), Err(GitError::Bare)));
     let empty = tempfile::tempdir().unwrap();
     assert!(matches!(hooks_folder(empty.path()), Err(GitError::NotARepository)));

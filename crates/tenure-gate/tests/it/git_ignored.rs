@@ -6,7 +6,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::symlink;
 use std::path::PathBuf;
 
-use tenure_gate::git::{GitError, ignored};
+use tenure_gate::git::{GitError, ignored_paths};
 
 use crate::git_support::{Repository, paths};
 
@@ -18,7 +18,7 @@ fn tracked_files_and_their_folders_are_not_ignored() {
     repository.write("now/y", "x\n");
     repository.write("kept.log", "x\n");
     repository.git(&["add", "--force", "build/keep", "kept.log", "now/x"]);
-    let asked = paths([
+    let candidates = paths([
         "a",
         "absent",
         "build",
@@ -33,12 +33,12 @@ fn tracked_files_and_their_folders_are_not_ignored() {
         "now/y",
     ]);
     let expected = paths(["build/other", "build/deep/absent", "new.log", "folder/new.log", "now/y"]);
-    assert_eq!(ignored(&repository.root, &asked).unwrap(), expected);
+    assert_eq!(ignored_paths(&repository.root, &candidates).unwrap(), expected);
     // Without a tracked file below, the folder itself is ignored.
     repository.git(&["rm", "--quiet", "--cached", "build/keep"]);
-    assert_eq!(ignored(&repository.root, &paths(["build", "build/keep"])).unwrap().len(), 2);
-    assert_eq!(ignored(&repository.root, &paths(["a"])).unwrap(), paths([]), "none of them");
-    assert_eq!(ignored(&repository.root, &[]).unwrap(), paths([]));
+    assert_eq!(ignored_paths(&repository.root, &paths(["build", "build/keep"])).unwrap().len(), 2);
+    assert_eq!(ignored_paths(&repository.root, &paths(["a"])).unwrap(), paths([]), "none of them");
+    assert_eq!(ignored_paths(&repository.root, &[]).unwrap(), paths([]));
 }
 
 #[test]
@@ -48,7 +48,7 @@ fn ignored_paths_are_matched_literally() {
     let strange: Vec<PathBuf> = [&b"\xff\xfe.log"[..], b":(top)x.log", b"-n.log", b"new\nline.log", b"*.txt"]
         .map(|name| OsStr::from_bytes(name).into())
         .into();
-    assert_eq!(ignored(&repository.root, &strange).unwrap(), strange[..4]);
+    assert_eq!(ignored_paths(&repository.root, &strange).unwrap(), strange[..4]);
 }
 
 #[test]
@@ -65,14 +65,14 @@ fn paths_outside_the_repository_are_not_ignored_and_do_not_affect_the_rest() {
     {
         asked.insert(at, name.into());
     }
-    assert_eq!(ignored(&repository.root, &asked).unwrap(), expected);
+    assert_eq!(ignored_paths(&repository.root, &asked).unwrap(), expected);
     expected.clear();
-    assert_eq!(ignored(&repository.root, &paths(["inner/x.log"])).unwrap(), expected);
+    assert_eq!(ignored_paths(&repository.root, &paths(["inner/x.log"])).unwrap(), expected);
 }
 
 #[test]
 fn ignored_fails_without_a_repository() {
     let empty = tempfile::tempdir().unwrap();
     fs::write(empty.path().join("a"), "x").unwrap();
-    assert!(matches!(ignored(empty.path(), &paths(["a"])), Err(GitError::NotARepository)));
+    assert!(matches!(ignored_paths(empty.path(), &paths(["a"])), Err(GitError::NotARepository)));
 }

@@ -17,11 +17,11 @@ pub struct Repository {
 
 impl Repository {
     pub fn new() -> Self {
-        Self::with(&["init", "--quiet", "--initial-branch=main"])
+        Self::with_init(&["init", "--quiet", "--initial-branch=main"])
     }
 
     /// With another command in place of `git init`; it runs in the folder that becomes the root.
-    pub fn with(init: &[&str]) -> Self {
+    pub fn with_init(init: &[&str]) -> Self {
         // In memory where there is such a place: git syncs every branch.
         let folder = tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).unwrap();
         let root = folder.path().canonicalize().unwrap().join("repo");
@@ -32,7 +32,7 @@ impl Repository {
     }
 
     /// A place beside the repository.
-    pub fn beside(&self, name: &str) -> PathBuf {
+    pub fn sibling_path(&self, name: &str) -> PathBuf {
         self.folder.path().canonicalize().unwrap().join(name)
     }
 
@@ -59,7 +59,7 @@ impl Repository {
 }
 
 /// Runs git as an agent would, without anybody's settings.
-pub fn command(folder: &Path) -> Command {
+pub fn git_command(folder: &Path) -> Command {
     let mut command = Command::new("git");
     command.current_dir(folder).stdin(Stdio::null());
     for (name, _) in std::env::vars_os() {
@@ -77,9 +77,9 @@ pub fn command(folder: &Path) -> Command {
 
 /// What git says in this folder. It must succeed.
 pub fn git_in<A: AsRef<OsStr>>(folder: &Path, arguments: &[A]) -> String {
-    let output = command(folder).args(arguments).output().unwrap();
-    let said = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "{:?}: {said}", arguments.iter().map(A::as_ref).collect::<Vec<_>>());
+    let output = git_command(folder).args(arguments).output().unwrap();
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{:?}: {stderr}", arguments.iter().map(A::as_ref).collect::<Vec<_>>());
     String::from_utf8(output.stdout).unwrap().trim_end_matches('\n').to_owned()
 }
 
@@ -112,13 +112,13 @@ pub fn contents(root: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
 }
 
 /// Which files have another content now, or are gone.
-pub fn lost(before: &BTreeMap<PathBuf, Vec<u8>>, after: &BTreeMap<PathBuf, Vec<u8>>) -> Vec<PathBuf> {
+pub fn lost_paths(before: &BTreeMap<PathBuf, Vec<u8>>, after: &BTreeMap<PathBuf, Vec<u8>>) -> Vec<PathBuf> {
     let lost = before.iter().filter(|(path, content)| after.get(*path) != Some(*content));
     lost.map(|(path, _)| path.clone()).collect()
 }
 
 /// By which number and when each file was written.
-pub fn stamps(root: &Path) -> BTreeMap<PathBuf, (u64, i64, i64)> {
+pub fn file_stats(root: &Path) -> BTreeMap<PathBuf, (u64, i64, i64)> {
     let stamp = |path: PathBuf| {
         let kind = root.join(&path).symlink_metadata().unwrap();
         (path, (kind.ino(), kind.mtime(), kind.mtime_nsec()))
@@ -127,8 +127,8 @@ pub fn stamps(root: &Path) -> BTreeMap<PathBuf, (u64, i64, i64)> {
 }
 
 /// Which files that are still there were written anew, with whatever content.
-pub fn rewritten(before: &BTreeMap<PathBuf, (u64, i64, i64)>, root: &Path) -> Vec<PathBuf> {
-    let after = stamps(root);
+pub fn rewritten_paths(before: &BTreeMap<PathBuf, (u64, i64, i64)>, root: &Path) -> Vec<PathBuf> {
+    let after = file_stats(root);
     let written = before.iter().filter(|(path, stamp)| after.get(*path).is_some_and(|now| now != *stamp));
     written.map(|(path, _)| path.clone()).collect()
 }

@@ -1,36 +1,36 @@
 //! What agents say through their hooks, and how each is answered.
 
-mod answers;
 mod cursor;
 mod fixtures;
 mod malformed;
+mod messages;
 mod opencode;
 mod patches;
 mod property;
+mod responses;
 mod shells;
 mod tools;
-mod wording;
 
 use std::path::PathBuf;
 
 use serde_json::{Value, json};
-use tenure_gate::agent::Agent;
-use tenure_gate::hooks::{Answer, Event, Heard, Patience, Unheard, read};
+use tenure_gate::coding_agent::CodingAgent;
+use tenure_gate::hooks::{HookEvent, HookPayload, HookResponse, PayloadError, WaitPolicy, parse_payload};
 
 /// The session in most payloads.
 const SESSION: &str = "00000000-0000-4000-8000-000000000001";
 
 /// A session in `/repo` that says nothing in particular.
-fn heard() -> Heard {
-    Heard {
+fn payload() -> HookPayload {
+    HookPayload {
         session: SESSION.to_owned(),
         subagent: None,
         cwd: Some("/repo".into()),
-        event: Event::Other,
+        event: HookEvent::Other,
         call: None,
         tool: None,
         task: None,
-        patience: Patience::Hold,
+        wait_policy: WaitPolicy::WaitForRetry,
     }
 }
 
@@ -38,38 +38,38 @@ fn paths(names: &[&str]) -> Vec<PathBuf> {
     names.iter().map(PathBuf::from).collect()
 }
 
-fn writing(names: &[&str]) -> Event {
-    Event::Writing { paths: paths(names), whole: false }
+fn writing(names: &[&str]) -> HookEvent {
+    HookEvent::BeforeWrite { paths: paths(names), replaces_content: false }
 }
 
-fn writing_whole(names: &[&str]) -> Event {
-    Event::Writing { paths: paths(names), whole: true }
+fn writing_whole(names: &[&str]) -> HookEvent {
+    HookEvent::BeforeWrite { paths: paths(names), replaces_content: true }
 }
 
-fn wrote(names: &[&str]) -> Event {
-    Event::Wrote { paths: paths(names), failed: false }
+fn wrote(names: &[&str]) -> HookEvent {
+    HookEvent::AfterWrite { paths: paths(names), failed: false }
 }
 
-fn read_json(agent: Agent, payload: &Value) -> Result<Heard, Unheard> {
-    read(agent, payload.to_string().as_bytes())
+fn read_json(agent: CodingAgent, payload: &Value) -> Result<HookPayload, PayloadError> {
+    parse_payload(agent, payload.to_string().as_bytes())
 }
 
 /// What `agent` says before it calls `tool`.
-fn before(agent: Agent, tool: &str, input: &Value) -> Value {
+fn before(agent: CodingAgent, tool: &str, input: &Value) -> Value {
     match agent {
-        Agent::Claude | Agent::Codex => json!({
+        CodingAgent::Claude | CodingAgent::Codex => json!({
             "session_id": SESSION, "cwd": "/repo", "hook_event_name": "PreToolUse",
             "tool_name": tool, "tool_input": input, "tool_use_id": "call",
         }),
-        Agent::Gemini => json!({
+        CodingAgent::Gemini => json!({
             "session_id": SESSION, "cwd": "/repo", "hook_event_name": "BeforeTool",
             "tool_name": tool, "tool_input": input,
         }),
-        Agent::Cursor => json!({
+        CodingAgent::Cursor => json!({
             "conversation_id": SESSION, "cwd": "/repo", "hook_event_name": "preToolUse",
             "tool_name": tool, "tool_input": input, "tool_use_id": "call",
         }),
-        Agent::OpenCode => json!({
+        CodingAgent::OpenCode => json!({
             "event": "tool.execute.before", "directory": "/repo",
             "input": {"tool": tool, "sessionID": SESSION, "callID": "call"}, "output": {"args": input},
         }),
@@ -77,41 +77,45 @@ fn before(agent: Agent, tool: &str, input: &Value) -> Value {
 }
 
 /// A tool of each agent that changes a file, and what it is given.
-fn edit(agent: Agent) -> (&'static str, Value) {
+fn edit(agent: CodingAgent) -> (&'static str, Value) {
     match agent {
-        Agent::Claude => ("Edit", json!({"file_path": "/repo/a", "old_string": "x", "new_string": "y"})),
-        Agent::Codex => {
+        CodingAgent::Claude => {
+            ("Edit", json!({"file_path": "/repo/a", "old_string": "x", "new_string": "y"}))
+        }
+        CodingAgent::Codex => {
             ("apply_patch", json!({"command": "*** Begin Patch\n*** Delete File: a\n*** End Patch\n"}))
         }
-        Agent::Gemini => ("replace", json!({"file_path": "/repo/a", "old_string": "x", "new_string": "y"})),
-        Agent::Cursor => ("Delete", json!({"file_path": "/repo/a"})),
-        Agent::OpenCode => ("edit", json!({"filePath": "/repo/a", "oldString": "x", "newString": "y"})),
+        CodingAgent::Gemini => {
+            ("replace", json!({"file_path": "/repo/a", "old_string": "x", "new_string": "y"}))
+        }
+        CodingAgent::Cursor => ("Delete", json!({"file_path": "/repo/a"})),
+        CodingAgent::OpenCode => ("edit", json!({"filePath": "/repo/a", "oldString": "x", "newString": "y"})),
     }
 }
 
 /// Whether the edit happens after this answer, as it was measured with the agents themselves.
-fn lets_through(agent: Agent, answer: &Answer) -> bool {
-    let said: Value = serde_json::from_str(&answer.stdout).unwrap_or_default();
-    let output = &said["hookSpecificOutput"];
+fn lets_through(agent: CodingAgent, answer: &HookResponse) -> bool {
+    let output: Value = serde_json::from_str(&answer.stdout).unwrap_or_default();
+    let output = &output["hookSpecificOutput"];
     let has_reason = |reason: &Value| reason.as_str().is_some_and(|reason| !reason.trim().is_empty());
     let denies = output["permissionDecision"] == "deny" && output["hookEventName"] == "PreToolUse";
-    let blocks = said["decision"] == "block";
-    let stops = said["continue"] == false;
+    let blocks = output["decision"] == "block";
+    let stops = output["continue"] == false;
     let is_blocked = match (agent, answer.code) {
-        (Agent::Claude, 2) => true,
-        (Agent::Claude, 0) => denies || blocks,
+        (CodingAgent::Claude, 2) => true,
+        (CodingAgent::Claude, 0) => denies || blocks,
         // Codex wants a plain denial with a reason, and a word on standard error with exit code 2.
-        (Agent::Codex, 2) => !answer.stderr.trim().is_empty(),
-        (Agent::Codex, 0) => {
+        (CodingAgent::Codex, 2) => !answer.stderr.trim().is_empty(),
+        (CodingAgent::Codex, 0) => {
             !stops
                 && (denies && has_reason(&output["permissionDecisionReason"])
-                    || blocks && has_reason(&said["reason"]))
+                    || blocks && has_reason(&output["reason"]))
         }
-        (Agent::Gemini, 2) => !answer.stderr.trim().is_empty() || said["decision"] == "deny",
-        (Agent::Gemini, 0) => said["decision"] == "deny" || blocks || stops,
-        (Agent::Cursor, 2) => true,
-        (Agent::Cursor, 0) => said["permission"] == "deny",
-        (Agent::OpenCode, 0) => said["decision"] == "deny",
+        (CodingAgent::Gemini, 2) => !answer.stderr.trim().is_empty() || output["decision"] == "deny",
+        (CodingAgent::Gemini, 0) => output["decision"] == "deny" || blocks || stops,
+        (CodingAgent::Cursor, 2) => true,
+        (CodingAgent::Cursor, 0) => output["permission"] == "deny",
+        (CodingAgent::OpenCode, 0) => output["decision"] == "deny",
         _ => false,
     };
     !is_blocked

@@ -4,41 +4,41 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::process::Command;
 
-use tenure_gate::agent::Agent;
-use tenure_gate::install::{InstallError, What, plan_install};
+use tenure_gate::coding_agent::CodingAgent;
+use tenure_gate::install::{InstallError, InstallTarget, plan_install};
 
-use crate::install_support::Project;
+use crate::install_support::TestProject;
 
 const PLUGIN: &str = ".opencode/plugins/tenure.js";
 /// A program that says nothing for a long time.
 const NEVER: &str = "exec sleep 600";
-const WHAT: What = What::Agent(Agent::OpenCode);
+const WHAT: InstallTarget = InstallTarget::Agent(CodingAgent::OpenCode);
 
 #[test]
 fn installing_fails_if_a_foreign_plugin_file_exists() {
-    let project = Project::new();
+    let project = TestProject::new();
     project.write(PLUGIN, "export const Mine = 1\n");
-    assert!(matches!(plan_install(WHAT, &project.place), Err(InstallError::Taken { .. })));
+    assert!(matches!(plan_install(WHAT, &project.context), Err(InstallError::Taken { .. })));
     assert_eq!(project.uninstall(WHAT).changes, []);
     assert_eq!(project.read(PLUGIN), "export const Mine = 1\n");
 }
 
 #[test]
 fn a_modified_plugin_is_kept_under_another_name() {
-    let project = Project::new();
+    let project = TestProject::new();
     project.install(WHAT);
     let changed = project.read(PLUGIN) + "// mine\n";
     project.write(PLUGIN, &changed);
     project.uninstall(WHAT);
-    assert!(!project.place.root.join(PLUGIN).exists());
+    assert!(!project.context.root.join(PLUGIN).exists());
     assert_eq!(project.read(".opencode/plugins/tenure.js.changed"), changed);
 }
 
 #[test]
 fn reinstalling_writes_the_new_program_into_the_plugin() {
-    let mut project = Project::new();
+    let mut project = TestProject::new();
     project.install(WHAT);
-    project.place.program = "/new \"quoted\"\\/tenure".into();
+    project.context.program = "/new \"quoted\"\\/tenure".into();
     project.install(WHAT);
     assert!(project.read(PLUGIN).contains(r#"const PROGRAM = "/new \"quoted\"\\/tenure""#));
     assert_eq!(project.install(WHAT).changes, []);
@@ -50,12 +50,14 @@ fn call(tenure: Option<&str>, tool: &str) -> Option<String> {
         eprintln!("no `node` here, so the plugin is not run");
         return None;
     }
-    let mut project = Project::new();
-    let program = project.place.root.join("bin dir/tenure");
-    project.place.program = program.clone();
+    let mut project = TestProject::new();
+    let program = project.context.root.join("bin dir/tenure");
+    project.context.program = program.clone();
     if let Some(script) = tenure {
-        project
-            .write("bin dir/tenure", format!("#!/bin/sh\ncd '{}'\n{script}\n", project.place.root.display()));
+        project.write(
+            "bin dir/tenure",
+            format!("#!/bin/sh\ncd '{}'\n{script}\n", project.context.root.display()),
+        );
         fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
     }
     project.install(WHAT);
@@ -83,10 +85,10 @@ fn call(tenure: Option<&str>, tool: &str) -> Option<String> {
             "#
         ),
     );
-    let run = Command::new("node").arg("call.mjs").current_dir(&project.place.root).output().unwrap();
-    let said = String::from_utf8(run.stdout).unwrap() + &String::from_utf8(run.stderr).unwrap();
-    let heard = fs::read_to_string(project.place.root.join("heard")).unwrap_or_default();
-    Some(said + &heard)
+    let run = Command::new("node").arg("call.mjs").current_dir(&project.context.root).output().unwrap();
+    let output = String::from_utf8(run.stdout).unwrap() + &String::from_utf8(run.stderr).unwrap();
+    let recorded_input = fs::read_to_string(project.context.root.join("heard")).unwrap_or_default();
+    Some(output + &recorded_input)
 }
 
 #[test]
@@ -143,7 +145,7 @@ fn environment(shell: Option<&str>) -> Option<String> {
         eprintln!("no `node` here, so the plugin is not run");
         return None;
     }
-    let project = Project::new();
+    let project = TestProject::new();
     project.install(WHAT);
     project.write("tenure.mjs", project.read(PLUGIN));
     project.write(
@@ -160,10 +162,10 @@ fn environment(shell: Option<&str>) -> Option<String> {
         "#,
     );
     let mut command = Command::new("node");
-    command.arg("call.mjs").current_dir(&project.place.root).env_remove("SHELL");
+    command.arg("call.mjs").current_dir(&project.context.root).env_remove("SHELL");
     command.envs(shell.map(|shell| ("SHELL", shell)));
     let said = String::from_utf8(command.output().unwrap().stdout).unwrap();
-    let ours = project.place.backups.join("bin/tenure-bash");
+    let ours = project.context.backups.join("bin/tenure-bash");
     Some(said.replace(ours.to_str().unwrap(), "OURS"))
 }
 

@@ -2,16 +2,16 @@
 
 use proptest::prelude::*;
 use serde_json::{Map, Value};
-use tenure_gate::agent::Agent;
-use tenure_gate::install::What;
+use tenure_gate::coding_agent::CodingAgent;
+use tenure_gate::install::InstallTarget;
 
-use crate::install_support::Project;
+use crate::install_support::TestProject;
 
-const AGENTS: [(Agent, &str); 4] = [
-    (Agent::Claude, ".claude/settings.json"),
-    (Agent::Codex, ".codex/hooks.json"),
-    (Agent::Gemini, ".gemini/settings.json"),
-    (Agent::Cursor, ".cursor/hooks.json"),
+const AGENTS: [(CodingAgent, &str); 4] = [
+    (CodingAgent::Claude, ".claude/settings.json"),
+    (CodingAgent::Codex, ".codex/hooks.json"),
+    (CodingAgent::Gemini, ".gemini/settings.json"),
+    (CodingAgent::Cursor, ".cursor/hooks.json"),
 ];
 
 /// Any JSON value, small.
@@ -96,9 +96,9 @@ proptest! {
     ) {
         let text = laid_out(&settings, layout);
         prop_assume!(serde_json::from_str::<Value>(&text).is_ok_and(|read| read == settings));
-        let project = Project::new();
+        let project = TestProject::new();
         project.write(path, &text);
-        project.install(What::Agent(agent));
+        project.install(InstallTarget::Agent(agent));
         let installed = project.read(path);
 
         // What was there is still there, and the rest is ours.
@@ -113,23 +113,23 @@ proptest! {
         let has_ours = read["env"]["CLAUDE_CODE_SHELL"].as_str().is_some_and(|shell| shell.ends_with("/bin/tenure-bash"));
         let chose = settings["env"].get("CLAUDE_CODE_SHELL").is_some()
             || settings.get("env").is_some_and(|env| !env.is_object());
-        prop_assert_eq!(has_ours, agent == Agent::Claude && !chose);
+        prop_assert_eq!(has_ours, agent == CodingAgent::Claude && !chose);
         for (event, entries) in settings["hooks"].as_object().into_iter().flatten() {
             let entries = entries.as_array().unwrap();
             prop_assert_eq!(&read["hooks"][event].as_array().unwrap()[..entries.len()], entries.as_slice());
         }
-        prop_assert_eq!(project.install(What::Agent(agent)).changes, []);
+        prop_assert_eq!(project.install(InstallTarget::Agent(agent)).changes, []);
 
         // Somebody changed the file and changed it back in another layout: only the bytes differ.
         project.write(path, format!("{installed}\n"));
-        project.uninstall(What::Agent(agent));
-        let left: Value = serde_json::from_str(&project.read(path)).unwrap();
-        prop_assert_eq!(&left, &settings);
+        project.uninstall(InstallTarget::Agent(agent));
+        let remaining: Value = serde_json::from_str(&project.read(path)).unwrap();
+        prop_assert_eq!(&remaining, &settings);
 
         project.write(path, &text);
-        project.install(What::Agent(agent));
-        project.uninstall(What::Agent(agent));
+        project.install(InstallTarget::Agent(agent));
+        project.uninstall(InstallTarget::Agent(agent));
         prop_assert_eq!(project.read(path), text);
-        prop_assert!(project.has_forgotten());
+        prop_assert!(project.has_no_records());
     }
 }

@@ -6,15 +6,18 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use tempfile::TempDir;
-use tenure_gate::install::{Person, Place, Plan, Scope, What, carry_out, plan_install, plan_uninstall};
+use tenure_gate::install::{
+    InstallContext, InstallPlan, InstallScope, InstallTarget, UserFolders, apply_plan, plan_install,
+    plan_uninstall,
+};
 
 /// An empty project, and a folder of Tenure's own beside it.
-pub struct Project {
+pub struct TestProject {
     _folder: TempDir,
-    pub place: Place,
+    pub context: InstallContext,
 }
 
-impl Project {
+impl TestProject {
     pub fn new() -> Self {
         // In memory where there is such a place: every write is synced, and properties write often.
         let folder = tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).unwrap();
@@ -23,64 +26,64 @@ impl Project {
         fs::create_dir(&root).unwrap();
         let program = PathBuf::from("/opt/with space/tenure");
         let backups = top.join("state/backups");
-        let place = Place {
+        let context = InstallContext {
             root,
-            scope: Scope::Project,
+            scope: InstallScope::Project,
             program,
             backups,
-            person: person(&top.join("home")),
+            user_folders: user_folders(&top.join("home")),
             chosen_shell: None,
             login_shell: None,
-            unwatchable: None,
+            interception_unavailable: None,
         };
-        Self { _folder: folder, place }
+        Self { _folder: folder, context }
     }
 
     /// For a root that is there already.
-    pub fn at(root: &Path) -> Self {
+    pub fn at_root(root: &Path) -> Self {
         let mut project = Self::new();
-        project.place.root = root.to_owned();
+        project.context.root = root.to_owned();
         project
     }
 
     pub fn write(&self, path: &str, content: impl AsRef<[u8]>) {
-        let path = self.place.root.join(path);
+        let path = self.context.root.join(path);
         fs::create_dir_all(path.parent().unwrap()).unwrap();
         fs::write(path, content).unwrap();
     }
 
     pub fn read(&self, path: &str) -> String {
-        fs::read_to_string(self.place.root.join(path)).unwrap()
+        fs::read_to_string(self.context.root.join(path)).unwrap()
     }
 
     /// Installs, and says what was planned.
-    pub fn install(&self, what: What) -> Plan {
-        let plan = plan_install(what, &self.place).unwrap();
-        carry_out(&plan).unwrap();
+    pub fn install(&self, what: InstallTarget) -> InstallPlan {
+        let plan = plan_install(what, &self.context).unwrap();
+        apply_plan(&plan).unwrap();
         plan
     }
 
-    pub fn uninstall(&self, what: What) -> Plan {
-        let plan = plan_uninstall(what, &self.place).unwrap();
-        carry_out(&plan).unwrap();
+    pub fn uninstall(&self, what: InstallTarget) -> InstallPlan {
+        let plan = plan_uninstall(what, &self.context).unwrap();
+        apply_plan(&plan).unwrap();
         plan
     }
 
     /// Everything below the root: folders, contents and modes.
     pub fn snapshot(&self) -> BTreeMap<PathBuf, (u32, Vec<u8>)> {
-        snapshot(&self.place.root)
+        snapshot(&self.context.root)
     }
 
     /// Whether nothing is remembered any more. The shell stays: settings that are not known here may name it.
-    pub fn has_forgotten(&self) -> bool {
-        let left = fs::read_dir(&self.place.backups).into_iter().flatten();
-        left.map(|entry| entry.unwrap().file_name()).all(|name| name == "bin")
+    pub fn has_no_records(&self) -> bool {
+        let remaining = fs::read_dir(&self.context.backups).into_iter().flatten();
+        remaining.map(|entry| entry.unwrap().file_name()).all(|name| name == "bin")
     }
 }
 
 /// Somebody who lives there.
-pub fn person(home: &Path) -> Person {
-    Person::new(|name| (name == "HOME").then(|| home.into()))
+pub fn user_folders(home: &Path) -> UserFolders {
+    UserFolders::new(|name| (name == "HOME").then(|| home.into()))
 }
 
 /// Everything below a folder but what git keeps for itself. Of a link, where it leads.

@@ -4,9 +4,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use tenure_gate::paths::{FileKey, Target, target_of};
+use tenure_gate::paths::{FileKey, PathTarget, target_of};
 
-use crate::again;
+use crate::reexec;
 
 const NAME: &str = "paths_mounts::paths_through_other_mounts_share_a_resource";
 
@@ -17,8 +17,8 @@ fn bind(from: &Path, to: &Path) {
 
 fn file(path: PathBuf) -> FileKey {
     match target_of(&path, Path::new("/")).unwrap() {
-        Target::File(file) => file,
-        Target::Outside => panic!("{path:?} is outside"),
+        PathTarget::File(file) => file,
+        PathTarget::Outside => panic!("{path:?} is outside"),
     }
 }
 
@@ -29,17 +29,17 @@ fn share(one: &FileKey, other: &FileKey) -> bool {
 // S4-17
 #[test]
 fn paths_through_other_mounts_share_a_resource() {
-    if again::is_inside() {
+    if reexec::is_inside() {
         return inside();
     }
     let ways: [&[&str]; 2] = [&["unshare", "-m"], &["unshare", "-r", "-m"]];
     let works = |way: &&&[&str]| {
         // It must let us mount, too.
         let trial = ["sh", "-c", "d=$(mktemp -d) && mount --bind $d $d && umount $d && rmdir $d"];
-        again::works(&[**way, &trial].concat())
+        reexec::command_succeeds(&[**way, &trial].concat())
     };
     match ways.iter().find(works) {
-        Some(way) => again::run(way, NAME),
+        Some(way) => reexec::rerun(way, NAME),
         None => println!("skipped: this kernel lets us have no mounts of our own"),
     }
 }

@@ -5,16 +5,16 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use tenure_gate::paths::{FileKey, Target, target_of};
+use tenure_gate::paths::{FileKey, PathTarget, target_of};
 
-use crate::paths_world::{Random, World, identity, shortened};
+use crate::paths_random_tree::{RandomTree, TestRng, identity, without_dot_dot};
 
 fn share(one: &FileKey, other: &FileKey) -> bool {
     one.resources().any(|resource| other.resources().any(|another| another == resource))
 }
 
 /// A name, written from `/` or from somewhere on its way.
-fn asked(random: &mut Random, name: &Path) -> Target {
+fn random_target(random: &mut TestRng, name: &Path) -> PathTarget {
     let cwd = name.ancestors().nth(1 + random.below(4)).filter(|cwd| cwd.is_dir());
     let below = cwd.and_then(|cwd| Some((cwd, name.strip_prefix(cwd).ok()?)));
     match below {
@@ -25,7 +25,7 @@ fn asked(random: &mut Random, name: &Path) -> Target {
 
 /// A tool that removes `..` itself would reach something else with this name.
 fn is_ambiguous(name: &Path) -> bool {
-    identity(&shortened(name)) != identity(name)
+    identity(&without_dot_dot(name)) != identity(name)
 }
 
 // S4-17, S4-18
@@ -33,15 +33,15 @@ fn is_ambiguous(name: &Path) -> bool {
 fn paths_share_a_resource_exactly_if_they_reach_the_same_file() {
     let (mut same, mut different, mut outside) = (0, 0, 0);
     for seed in 1..=40 {
-        let random = &mut Random(seed);
-        let world = World::new(random);
+        let random = &mut TestRng(seed);
+        let world = RandomTree::new(random);
         let mut files: BTreeMap<(u64, u64), Vec<(PathBuf, FileKey)>> = BTreeMap::new();
         for _ in 0..400 {
-            let name = world.any_name(random);
+            let name = world.random_name(random);
             let Some(identity) = identity(&name).filter(|_| name.is_file()) else { continue };
             let real = name.canonicalize().unwrap();
-            match asked(random, &name) {
-                Target::File(file) => {
+            match random_target(random, &name) {
+                PathTarget::File(file) => {
                     assert!(
                         is_ambiguous(&name) || world.is_inside(&real),
                         "seed {seed}: {name:?} is outside"
@@ -53,7 +53,7 @@ fn paths_share_a_resource_exactly_if_they_reach_the_same_file() {
                         files.entry(identity).or_default().push((name, file));
                     }
                 }
-                Target::Outside => {
+                PathTarget::Outside => {
                     assert!(!world.is_inside(&real), "seed {seed}: {name:?} is inside");
                     outside += 1;
                 }
@@ -89,23 +89,26 @@ fn paths_share_a_resource_exactly_if_they_reach_the_same_file() {
 fn a_file_has_the_same_resource_before_and_after_its_creation() {
     let mut created = 0;
     for seed in 1..=40 {
-        let random = &mut Random(1_000 + seed);
-        let world = World::new(random);
+        let random = &mut TestRng(1_000 + seed);
+        let world = RandomTree::new(random);
         for _ in 0..250 {
-            let name = world.any_name(random);
+            let name = world.random_name(random);
             if name.exists() || is_ambiguous_when_new(&name) {
                 continue;
             }
             let Ok(before) = target_of(&name, Path::new("/")) else { continue };
             let folder = name.parent().unwrap().to_path_buf();
-            assert!(!folder.exists() || world.holds(folder), "seed {seed}: {name:?} leads out of the world");
+            assert!(
+                !folder.exists() || world.contains(folder),
+                "seed {seed}: {name:?} leads out of the world"
+            );
             // Where it really lands is seen by letting the system create it.
             if fs::OpenOptions::new().create(true).append(true).open(&name).is_err() {
                 continue;
             }
             let real = name.canonicalize().unwrap();
             match (before, target_of(&real, Path::new("/")).unwrap()) {
-                (Target::File(before), Target::File(after)) => {
+                (PathTarget::File(before), PathTarget::File(after)) => {
                     assert_eq!(before.identity, None, "seed {seed}: {name:?}");
                     assert_eq!(before.resource, after.resource, "seed {seed}: {name:?}");
                     assert_eq!(
@@ -124,19 +127,19 @@ fn a_file_has_the_same_resource_before_and_after_its_creation() {
 
 fn is_ambiguous_when_new(name: &Path) -> bool {
     let folder = |path: &Path| path.parent().and_then(identity);
-    folder(name) != folder(&shortened(name)) || shortened(name).exists()
+    folder(name) != folder(&without_dot_dot(name)) || without_dot_dot(name).exists()
 }
 
 /// A name in which nothing has a meaning of its own is one that the kernel compares as a whole.
 #[test]
 fn resources_contain_no_patterns_and_no_control_characters() {
-    let random = &mut Random(7);
-    let world = World::new(random);
-    let names = (0..500).map(|_| world.any_name(random)).collect::<Vec<_>>();
-    let targets = names.iter().filter_map(|name| target_of(name, Path::new("/")).ok());
+    let random = &mut TestRng(7);
+    let world = RandomTree::new(random);
+    let names = (0..500).map(|_| world.random_name(random)).collect::<Vec<_>>();
+    let resolved = names.iter().filter_map(|name| target_of(name, Path::new("/")).ok());
     let mut seen = 0;
-    for target in targets {
-        let Target::File(file) = target else { continue };
+    for target in resolved {
+        let PathTarget::File(file) = target else { continue };
         for resource in file.resources() {
             let has_meaning = |one: char| one.is_control() || "*?[]{}".contains(one);
             assert!(!resource.contains(has_meaning) && !resource.ends_with('/'), "{resource:?}");

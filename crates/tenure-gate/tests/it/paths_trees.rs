@@ -6,11 +6,11 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use tempfile::TempDir;
-use tenure_gate::paths::{FileKey, Target, WorkTree, target_of, unescape, work_tree_of};
+use tenure_gate::paths::{FileKey, PathTarget, WorkTree, target_of, unescape, work_tree_of};
 
-struct Place(TempDir);
+struct TestFolder(TempDir);
 
-impl Place {
+impl TestFolder {
     fn new() -> Self {
         Self(tempfile::tempdir().unwrap())
     }
@@ -39,13 +39,13 @@ impl Place {
 
     fn file(&self, name: &str) -> FileKey {
         match target_of(&self.at(name), Path::new("/")).unwrap() {
-            Target::File(file) => file,
-            Target::Outside => panic!("{name} is outside"),
+            PathTarget::File(file) => file,
+            PathTarget::Outside => panic!("{name} is outside"),
         }
     }
 
     fn is_outside(&self, name: &str) -> bool {
-        target_of(&self.at(name), Path::new("/")).unwrap() == Target::Outside
+        target_of(&self.at(name), Path::new("/")).unwrap() == PathTarget::Outside
     }
 
     fn tree(&self, name: &str) -> Option<WorkTree> {
@@ -56,7 +56,7 @@ impl Place {
 // S4-17
 #[test]
 fn all_spellings_of_a_path_have_the_same_key() {
-    let place = Place::new();
+    let place = TestFolder::new();
     place.repository("repo");
     fs::create_dir_all(place.at("repo/src/deep")).unwrap();
     fs::write(place.at("repo/src/lib.rs"), "").unwrap();
@@ -70,13 +70,17 @@ fn all_spellings_of_a_path_have_the_same_key() {
         [("lib.rs", "src"), ("./src//deep/../lib.rs", ""), ("../link/./lib.rs", "src"), ("lib.rs", "link")];
     for (path, cwd) in ways {
         let cwd = place.at("repo").join(cwd);
-        assert_eq!(target_of(path.as_ref(), &cwd).unwrap(), Target::File(file.clone()), "{path} in {cwd:?}");
+        assert_eq!(
+            target_of(path.as_ref(), &cwd).unwrap(),
+            PathTarget::File(file.clone()),
+            "{path} in {cwd:?}"
+        );
     }
 }
 
 #[test]
 fn a_missing_file_has_a_key_before_its_folders_exist() {
-    let place = Place::new();
+    let place = TestFolder::new();
     place.repository("repo");
     let file = place.file("repo/new/folder/file.rs");
     assert!(
@@ -93,7 +97,7 @@ fn a_missing_file_has_a_key_before_its_folders_exist() {
 
 #[test]
 fn a_linked_worktree_is_a_separate_work_tree() {
-    let place = Place::new();
+    let place = TestFolder::new();
     place.repository("repo");
     place.git("repo", &["worktree", "add", "-q", "../linked"]);
     let (main, linked) = (place.file("repo/file.txt"), place.file("linked/file.txt"));
@@ -108,7 +112,7 @@ fn a_linked_worktree_is_a_separate_work_tree() {
 
 #[test]
 fn a_submodule_is_a_separate_work_tree() {
-    let place = Place::new();
+    let place = TestFolder::new();
     place.repository("library");
     place.repository("repo");
     place.git(
@@ -124,7 +128,7 @@ fn a_submodule_is_a_separate_work_tree() {
 
 #[test]
 fn bare_repositories_and_git_folders_have_no_work_tree() {
-    let place = Place::new();
+    let place = TestFolder::new();
     place.repository("repo");
     place.git("", &["clone", "-q", "--bare", "repo", "bare.git"]);
     assert!(place.tree("bare.git").is_none() && place.is_outside("bare.git/config"));
@@ -140,7 +144,7 @@ fn bare_repositories_and_git_folders_have_no_work_tree() {
 
 #[test]
 fn a_work_tree_is_found_from_folders_files_and_missing_paths() {
-    let place = Place::new();
+    let place = TestFolder::new();
     place.repository("repo");
     fs::create_dir(place.at("repo/src")).unwrap();
     let tree = place.tree("repo").unwrap();
@@ -159,7 +163,7 @@ fn a_work_tree_is_found_from_folders_files_and_missing_paths() {
 
 #[test]
 fn symlinks_out_of_the_work_tree_are_followed() {
-    let place = Place::new();
+    let place = TestFolder::new();
     place.repository("repo");
     place.repository("other");
     fs::write(place.at("outside.txt"), "").unwrap();
@@ -176,7 +180,7 @@ fn symlinks_out_of_the_work_tree_are_followed() {
 
 #[test]
 fn paths_with_dot_dot_after_a_symlink_include_both_interpretations() {
-    let place = Place::new();
+    let place = TestFolder::new();
     place.repository("repo");
     fs::create_dir_all(place.at("repo/a/b")).unwrap();
     fs::write(place.at("repo/a/file.txt"), "").unwrap();
@@ -193,7 +197,7 @@ fn paths_with_dot_dot_after_a_symlink_include_both_interpretations() {
 
 #[test]
 fn hard_links_share_an_alias_and_other_files_have_none() {
-    let place = Place::new();
+    let place = TestFolder::new();
     place.repository("repo");
     place.repository("other");
     assert!(place.file("repo/file.txt").aliases.is_empty());

@@ -6,8 +6,8 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
 use serde_json::Value;
-use tenure_gate::agent::Agent;
-use tenure_gate::process::{AgentProcess, Ancestor, agent_above, ancestors, choose};
+use tenure_gate::coding_agent::CodingAgent;
+use tenure_gate::process::{AgentProcess, Ancestor, ancestor_agent, ancestors, choose_agent};
 
 /// Who was above a hook of a real agent.
 fn recorded(file: &str) -> Vec<Ancestor> {
@@ -31,33 +31,33 @@ fn ancestor(pid: u32, called: &str) -> Ancestor {
     Ancestor { pid, name, program: Some(arguments[0].clone()), arguments }
 }
 
-fn chosen(chain: &[&str], kind: Option<Agent>) -> usize {
+fn chosen(chain: &[&str], kind: Option<CodingAgent>) -> usize {
     let first = u32::try_from(chain.len()).unwrap();
     let above: Vec<Ancestor> =
         (1..=first).rev().zip(chain).map(|(pid, called)| ancestor(pid, called)).collect();
-    choose(&above, kind).unwrap()
+    choose_agent(&above, kind).unwrap()
 }
 
 // S4-2
 #[test]
 fn recorded_process_trees_select_the_agent_and_not_its_launcher() {
     let seen = [
-        ("claude-process.json", Agent::Claude, 1),
-        ("codex-process.json", Agent::Codex, 0),
-        ("codex-codemode-process.json", Agent::Codex, 0),
-        ("gemini-process.json", Agent::Gemini, 0),
-        ("opencode-process.json", Agent::OpenCode, 0),
+        ("claude-process.json", CodingAgent::Claude, 1),
+        ("codex-process.json", CodingAgent::Codex, 0),
+        ("codex-codemode-process.json", CodingAgent::Codex, 0),
+        ("gemini-process.json", CodingAgent::Gemini, 0),
+        ("opencode-process.json", CodingAgent::OpenCode, 0),
     ];
     for (file, kind, place) in seen {
         let above = recorded(file);
-        assert_eq!(choose(&above, Some(kind)), Some(place), "{file}");
-        assert_eq!(choose(&above, None), Some(place), "{file}, of any kind");
+        assert_eq!(choose_agent(&above, Some(kind)), Some(place), "{file}");
+        assert_eq!(choose_agent(&above, None), Some(place), "{file}, of any kind");
     }
 }
 
 #[test]
 fn an_agent_is_detected_by_program_name_or_script() {
-    let claude = Some(Agent::Claude);
+    let claude = Some(CodingAgent::Claude);
     assert_eq!(
         chosen(&["sh -c x", "node /lib/node_modules/@anthropic-ai/claude-code/cli.js", "bash"], claude),
         1
@@ -69,12 +69,12 @@ fn an_agent_is_detected_by_program_name_or_script() {
         chosen(&["python3 hook.py claude", "timeout 9 claude", "tenure guard -- claude", "claude"], claude),
         3
     );
-    let gemini = Some(Agent::Gemini);
+    let gemini = Some(CodingAgent::Gemini);
     assert_eq!(
         chosen(&["sh", "node --x=1 /lib/@google/gemini-cli/dist/index.js", "node /bin/gemini"], gemini),
         1
     );
-    let cursor = Some(Agent::Cursor);
+    let cursor = Some(CodingAgent::Cursor);
     assert_eq!(
         chosen(&["sh", "/home/u/.local/share/cursor-agent/versions/1/node index.js", "bash"], cursor),
         1
@@ -85,7 +85,10 @@ fn an_agent_is_detected_by_program_name_or_script() {
     );
     // One agent that was started by another is itself.
     assert_eq!(chosen(&["sh", "claude -p", "bash -c y", "codex exec", "node codex"], claude), 1);
-    assert_eq!(chosen(&["sh", "claude -p", "bash -c y", "codex exec", "node codex"], Some(Agent::Codex)), 3);
+    assert_eq!(
+        chosen(&["sh", "claude -p", "bash -c y", "codex exec", "node codex"], Some(CodingAgent::Codex)),
+        3
+    );
     assert_eq!(chosen(&["git commit", "bash -c y", "/opt/codex exec", "claude"], None), 2);
 }
 
@@ -96,7 +99,7 @@ fn an_unknown_agent_is_the_nearest_process_that_is_neither_shell_nor_launcher() 
         2
     );
     assert_eq!(chosen(&["sh hook", "git commit", "bash -c y", "tenure guard", "my-agent", "bash"], None), 4);
-    assert_eq!(chosen(&["sudo x", "timeout 5 y", "my-agent", "init"], Some(Agent::Claude)), 2);
+    assert_eq!(chosen(&["sudo x", "timeout 5 y", "my-agent", "init"], Some(CodingAgent::Claude)), 2);
     // A terminal in the editor is a person's, unless the editor's own agent asks.
     assert_eq!(chosen(&["git commit", "zsh", "my-terminal", "/usr/share/cursor/cursor"], None), 2);
 }
@@ -108,11 +111,11 @@ fn init_is_chosen_only_without_another_ancestor() {
     assert_eq!(chosen(&["sh -c x", "bash", "whatever-starts-a-container"], None), 1);
     assert_eq!(chosen(&["my-agent"], None), 0);
     assert_eq!(
-        chosen(&["sh", "claude"], Some(Agent::Claude)),
+        chosen(&["sh", "claude"], Some(CodingAgent::Claude)),
         1,
         "an agent may be the first in its container"
     );
-    assert_eq!(choose(&[], None), None);
+    assert_eq!(choose_agent(&[], None), None);
 }
 
 /// Starts a chain of shells in which the innermost one asks.
@@ -133,9 +136,9 @@ fn a_hook_below_real_shells_finds_its_agent() {
     fs::copy("/bin/bash", &agent).unwrap();
     let script = r#"env timeout 600 sh -c 'sh -c "echo \$\$; read line; :"; :'; :"#;
     let (mut child, hook) = chain(&agent, script);
-    let found = agent_above(hook, Some(Agent::Claude)).unwrap();
+    let found = ancestor_agent(hook, Some(CodingAgent::Claude)).unwrap();
     assert_eq!((found.process.pid, &*found.name), (child.id(), "claude"));
-    assert_eq!(agent_above(hook, None).unwrap(), found);
+    assert_eq!(ancestor_agent(hook, None).unwrap(), found);
     drop(child.stdin.take());
     child.wait().unwrap();
 }
@@ -147,12 +150,12 @@ fn an_unknown_script_is_skipped_for_its_starter() {
     let above: Vec<Vec<u8>> =
         ancestors(hook).iter().flat_map(|above| fs::read(format!("/proc/{}/cmdline", above.pid))).collect();
     let is_above =
-        |kind: Agent| above.iter().any(|line| String::from_utf8_lossy(line).contains(kind.as_str()));
-    let kind = Agent::ALL.into_iter().find(|kind| !is_above(*kind));
-    let AgentProcess { process, name } = agent_above(hook, kind).unwrap();
+        |kind: CodingAgent| above.iter().any(|line| String::from_utf8_lossy(line).contains(kind.as_str()));
+    let kind = CodingAgent::ALL.into_iter().find(|kind| !is_above(*kind));
+    let AgentProcess { process, name } = ancestor_agent(hook, kind).unwrap();
     // The nearest that is no shell is this test.
     assert_eq!(process.pid, std::process::id(), "{name}");
     drop(child.stdin.take());
     child.wait().unwrap();
-    assert!(agent_above(u32::MAX, None).is_err());
+    assert!(ancestor_agent(u32::MAX, None).is_err());
 }

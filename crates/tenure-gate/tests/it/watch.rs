@@ -7,7 +7,7 @@ use std::path::Path;
 
 use tenure_gate::git;
 use tenure_gate::paths::work_tree_of;
-use tenure_gate::watch::{Change, Kind, TreeWatch};
+use tenure_gate::watch::{ChangeKind, TreeChange, TreeWatch};
 
 use crate::git_support::{Repository, paths};
 
@@ -16,11 +16,11 @@ fn watched(repository: &Repository) -> TreeWatch {
 }
 
 /// Everything that was told since, each once.
-fn read(watch: &mut TreeWatch) -> BTreeSet<(String, Kind)> {
+fn read(watch: &mut TreeWatch) -> BTreeSet<(String, ChangeKind)> {
     changes(watch).into_iter().map(|change| (text(&change.path), change.kind)).collect()
 }
 
-fn changes(watch: &mut TreeWatch) -> Vec<Change> {
+fn changes(watch: &mut TreeWatch) -> Vec<TreeChange> {
     let mut all = Vec::new();
     loop {
         let seen = watch.read();
@@ -35,12 +35,12 @@ fn text(path: &Path) -> String {
     path.to_str().unwrap().to_owned()
 }
 
-trait Told {
-    fn has(&self, path: &str, kind: Kind) -> bool;
+trait ChangeSet {
+    fn contains_change(&self, path: &str, kind: ChangeKind) -> bool;
 }
 
-impl Told for BTreeSet<(String, Kind)> {
-    fn has(&self, path: &str, kind: Kind) -> bool {
+impl ChangeSet for BTreeSet<(String, ChangeKind)> {
+    fn contains_change(&self, path: &str, kind: ChangeKind) -> bool {
         self.contains(&(path.to_owned(), kind))
     }
 }
@@ -65,21 +65,24 @@ fn every_kind_of_file_change_is_reported() {
     symlink("linked", at("soft")).unwrap();
     fs::write(at("made"), "").unwrap();
     let _ = fs::read(at("linked")).unwrap();
-    let told = read(&mut watch);
+    let changes = read(&mut watch);
     for (path, kind) in [
-        ("written", Kind::Written),
-        ("cut", Kind::Written),
-        ("mode", Kind::Attributes),
-        ("removed", Kind::Gone),
-        ("old", Kind::Gone),
-        ("over", Kind::Arrived),
-        ("hard", Kind::Made),
-        ("soft", Kind::Made),
-        ("made", Kind::Made),
+        ("written", ChangeKind::Written),
+        ("cut", ChangeKind::Written),
+        ("mode", ChangeKind::Attributes),
+        ("removed", ChangeKind::Removed),
+        ("old", ChangeKind::Removed),
+        ("over", ChangeKind::MovedIn),
+        ("hard", ChangeKind::Created),
+        ("soft", ChangeKind::Created),
+        ("made", ChangeKind::Created),
     ] {
-        assert!(told.has(path, kind), "{path} {kind:?}: {told:?}");
+        assert!(changes.contains_change(path, kind), "{path} {kind:?}: {changes:?}");
     }
-    assert!(!told.iter().any(|(path, _)| path == "linked"), "it was read, and has a second name: {told:?}");
+    assert!(
+        !changes.iter().any(|(path, _)| path == "linked"),
+        "it was read, and has a second name: {changes:?}"
+    );
 }
 
 #[test]
@@ -89,14 +92,22 @@ fn files_in_new_nested_folders_are_reported() {
     repository.write("a/b/c/d/e/deep", "text");
     repository.write("a/b/beside", "text");
     let told = read(&mut watch);
-    assert!(told.has("a/b/c/d/e/deep", Kind::Made) && told.has("a/b/beside", Kind::Made), "{told:?}");
+    assert!(
+        told.contains_change("a/b/c/d/e/deep", ChangeKind::Created)
+            && told.contains_change("a/b/beside", ChangeKind::Created),
+        "{told:?}"
+    );
     assert_eq!(watch.coverage().folders, 6);
     repository.write("a/b/c/d/e/deep", "more");
     repository.write("a/b/c/later", "text");
     let told = read(&mut watch);
-    assert!(told.has("a/b/c/d/e/deep", Kind::Written) && told.has("a/b/c/later", Kind::Made), "{told:?}");
+    assert!(
+        told.contains_change("a/b/c/d/e/deep", ChangeKind::Written)
+            && told.contains_change("a/b/c/later", ChangeKind::Created),
+        "{told:?}"
+    );
     fs::remove_dir_all(repository.root.join("a")).unwrap();
-    assert!(read(&mut watch).has("a/b/c/d/e/deep", Kind::Gone));
+    assert!(read(&mut watch).contains_change("a/b/c/d/e/deep", ChangeKind::Removed));
     assert_eq!(watch.coverage().folders, 1, "folders that are gone are watched no longer");
 }
 
@@ -105,25 +116,29 @@ fn moving_a_folder_reports_its_files() {
     let repository = Repository::new();
     let at = |name: &str| repository.root.join(name);
     repository.write("from/below/file", "text");
-    let outside = repository.beside("outside");
+    let outside = repository.sibling_path("outside");
     fs::create_dir_all(outside.join("inner")).unwrap();
     fs::write(outside.join("inner/foreign"), "text").unwrap();
     let mut watch = watched(&repository);
     // In.
     fs::rename(&outside, at("inside")).unwrap();
-    assert!(read(&mut watch).has("inside/inner/foreign", Kind::Arrived));
+    assert!(read(&mut watch).contains_change("inside/inner/foreign", ChangeKind::MovedIn));
     fs::write(at("inside/inner/foreign"), "more").unwrap();
-    assert!(read(&mut watch).has("inside/inner/foreign", Kind::Written));
+    assert!(read(&mut watch).contains_change("inside/inner/foreign", ChangeKind::Written));
     // To another place.
     fs::rename(at("from"), at("to")).unwrap();
     let told = read(&mut watch);
-    assert!(told.has("from/below/file", Kind::Gone) && told.has("to/below/file", Kind::Arrived), "{told:?}");
-    assert!(!told.iter().any(|(_, kind)| *kind == Kind::FolderGone), "{told:?}");
+    assert!(
+        told.contains_change("from/below/file", ChangeKind::Removed)
+            && told.contains_change("to/below/file", ChangeKind::MovedIn),
+        "{told:?}"
+    );
+    assert!(!told.iter().any(|(_, kind)| *kind == ChangeKind::FolderMovedOut), "{told:?}");
     fs::write(at("to/below/file"), "more").unwrap();
-    assert_eq!(read(&mut watch), BTreeSet::from([("to/below/file".to_owned(), Kind::Written)]));
+    assert_eq!(read(&mut watch), BTreeSet::from([("to/below/file".to_owned(), ChangeKind::Written)]));
     // Out.
     fs::rename(at("to"), &outside).unwrap();
-    assert_eq!(read(&mut watch), BTreeSet::from([("to".to_owned(), Kind::FolderGone)]));
+    assert_eq!(read(&mut watch), BTreeSet::from([("to".to_owned(), ChangeKind::FolderMovedOut)]));
     fs::write(outside.join("below/file"), "elsewhere").unwrap();
     assert_eq!(read(&mut watch), BTreeSet::new(), "what is outside is nobody's");
 }
@@ -144,15 +159,15 @@ fn files_created_after_a_folder_move_are_not_reported_at_the_old_path() {
     repository.write("d3/again", "text");
     let told = read(&mut watch);
     for (path, kind) in [
-        ("dd/e/old", Kind::Gone),
-        ("d3/e/old", Kind::Arrived),
-        ("dd/again", Kind::Gone),
-        ("dd/e/gone", Kind::Gone),
-        ("d3/e/gone", Kind::Gone),
-        ("d3/e/new", Kind::Made),
-        ("d3/f/g/new", Kind::Made),
+        ("dd/e/old", ChangeKind::Removed),
+        ("d3/e/old", ChangeKind::MovedIn),
+        ("dd/again", ChangeKind::Removed),
+        ("dd/e/gone", ChangeKind::Removed),
+        ("d3/e/gone", ChangeKind::Removed),
+        ("d3/e/new", ChangeKind::Created),
+        ("d3/f/g/new", ChangeKind::Created),
     ] {
-        assert!(told.has(path, kind), "{path} {kind:?}: {told:?}");
+        assert!(told.contains_change(path, kind), "{path} {kind:?}: {told:?}");
     }
     let invented = ["dd/e/new", "dd/f/g/new"];
     assert!(!told.iter().any(|(path, _)| invented.contains(&path.as_str())), "{told:?}");
@@ -160,9 +175,13 @@ fn files_created_after_a_folder_move_are_not_reported_at_the_old_path() {
     fs::rename(at("d3"), at("d4")).unwrap();
     fs::rename(at("d4"), at("d5")).unwrap();
     let told = read(&mut watch);
-    assert!(told.has("d3", Kind::FolderGone) && told.has("d5/e/old", Kind::Arrived), "{told:?}");
+    assert!(
+        told.contains_change("d3", ChangeKind::FolderMovedOut)
+            && told.contains_change("d5/e/old", ChangeKind::MovedIn),
+        "{told:?}"
+    );
     repository.write("d5/f/g/new", "more");
-    assert_eq!(read(&mut watch), BTreeSet::from([("d5/f/g/new".to_owned(), Kind::Written)]));
+    assert_eq!(read(&mut watch), BTreeSet::from([("d5/f/g/new".to_owned(), ChangeKind::Written)]));
     assert_eq!(watch.coverage().folders, 5, "the root, `d5`, and those in it");
 }
 
@@ -183,11 +202,12 @@ fn ignored_folders_git_folders_and_nested_repositories_are_not_watched() {
     repository.git(&["add", "inner/../.gitignore"]);
     assert_eq!(read(&mut watch), BTreeSet::new());
     repository.write("kept/known", "more");
-    assert!(read(&mut watch).has("kept/known", Kind::Written));
-    let asked = paths(["a.log", ":odd\n.log", "target", "kept", "kept/known", "gone.log", "../x.log", "b"]);
-    let found = git::ignored(&repository.root, &asked).unwrap();
+    assert!(read(&mut watch).contains_change("kept/known", ChangeKind::Written));
+    let candidates =
+        paths(["a.log", ":odd\n.log", "target", "kept", "kept/known", "gone.log", "../x.log", "b"]);
+    let found = git::ignored_paths(&repository.root, &candidates).unwrap();
     assert_eq!(found, paths(["a.log", ":odd\n.log", "target", "gone.log"]));
-    assert_eq!(git::ignored(&repository.root, &paths(["b"])).unwrap(), paths([]));
+    assert_eq!(git::ignored_paths(&repository.root, &paths(["b"])).unwrap(), paths([]));
 }
 
 #[test]
@@ -222,7 +242,7 @@ fn changes_by_git_checkout_are_marked_as_by_git() {
 fn moving_the_root_away_ends_the_watch() {
     let repository = Repository::new();
     let mut watch = watched(&repository);
-    assert!(!watch.read().is_over);
-    fs::rename(&repository.root, repository.beside("elsewhere")).unwrap();
-    assert!(watch.read().is_over);
+    assert!(!watch.read().is_root_gone);
+    fs::rename(&repository.root, repository.sibling_path("elsewhere")).unwrap();
+    assert!(watch.read().is_root_gone);
 }

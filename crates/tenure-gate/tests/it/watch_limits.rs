@@ -4,7 +4,7 @@ use std::fs;
 use std::process::Command;
 
 use tenure_gate::paths::work_tree_of;
-use tenure_gate::watch::{Coverage, TreeWatch};
+use tenure_gate::watch::{TreeWatch, WatchCoverage};
 
 use crate::git_support::Repository;
 
@@ -21,13 +21,13 @@ fn with_folders(count: usize) -> Repository {
 fn folders_beyond_the_limit_are_counted_and_watched_later() {
     let repository = with_folders(8);
     let tree = work_tree_of(&repository.root).unwrap().unwrap();
-    let mut watch = TreeWatch::open_with(&tree, 4).unwrap();
-    assert_eq!(watch.coverage(), Coverage { folders: 4, beyond_limit: 5, ..Coverage::default() });
+    let mut watch = TreeWatch::open_with_limit(&tree, 4).unwrap();
+    assert_eq!(watch.coverage(), WatchCoverage { folders: 4, beyond_limit: 5, ..WatchCoverage::default() });
     (0..8).filter(|number| number % 2 == 0).for_each(|number| {
         fs::remove_dir_all(repository.root.join(format!("folder-{number}"))).unwrap();
     });
     watch.read();
-    watch.look_again();
+    watch.rescan();
     let coverage = watch.coverage();
     assert_eq!((coverage.folders, coverage.beyond_limit), (4, 1), "{coverage:?}");
 }
@@ -50,13 +50,13 @@ fn the_system_watch_limit_is_not_fatal() {
         .env(LIMITED, &repository.root)
         .output()
         .unwrap();
-    let said = String::from_utf8_lossy(&run.stdout);
-    if !said.contains("running 1 test") {
+    let output = String::from_utf8_lossy(&run.stdout);
+    if !output.contains("running 1 test") {
         eprintln!("skipped: this system gives no namespaces: {}", String::from_utf8_lossy(&run.stderr));
         return;
     }
     // One watch is git's folder.
-    assert!(run.status.success() && said.lines().any(|line| line == "4 5"), "{said}");
+    assert!(run.status.success() && output.lines().any(|line| line == "4 5"), "{output}");
 }
 
 // S4-15

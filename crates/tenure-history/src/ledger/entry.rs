@@ -4,27 +4,27 @@ use std::fmt;
 use std::path::Path;
 
 use tenure_core::kernel::{self, decode};
-use tenure_ledger::embedded::{Archive, OpenError};
+use tenure_ledger::embedded::{OpenError, ReadOnlyLedger};
 use thiserror::Error;
 
-use crate::operation::Mode;
+use crate::operation::LeaseMode;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Entry {
+pub struct LedgerEntry {
     pub seq: u64,
     /// Its tick.
     pub at: u64,
-    pub event: Event,
+    pub event: LedgerEvent,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Event {
+pub enum LedgerEvent {
     Issued {
         fence: u64,
         id: String,
         resource: String,
         holder: String,
-        mode: Mode,
+        mode: LeaseMode,
         /// Its end, in ticks.
         expires_at: u64,
         /// Its length, in ticks.
@@ -50,12 +50,12 @@ pub enum Event {
     Queued {
         ticket: u64,
         holder: String,
-        wants: Vec<(String, Mode)>,
+        requests: Vec<(String, LeaseMode)>,
         /// Until when.
         until: u64,
     },
     /// Somebody waits no longer, and got nothing.
-    Left {
+    WaitEnded {
         ticket: u64,
     },
     /// What the clock said at this tick.
@@ -81,9 +81,9 @@ pub enum LoadError {
 }
 
 /// Reads the ledger in `directory`, without a lock and without changing it.
-pub fn load(directory: &Path) -> Result<Vec<Entry>, LoadError> {
-    let archive = Archive::open(directory)?.beside_a_writer();
-    if archive.beginning().is_some() {
+pub fn load(directory: &Path) -> Result<Vec<LedgerEntry>, LoadError> {
+    let archive = ReadOnlyLedger::open(directory)?.tolerate_active_writer();
+    if archive.oldest_checkpoint().is_some() {
         return Err(LoadError::Pruned);
     }
     let tag = archive.identity().ledger.tag();
@@ -93,22 +93,26 @@ pub fn load(directory: &Path) -> Result<Vec<Entry>, LoadError> {
         for (seq, record) in (placed.batch.first.0..).zip(&placed.batch.records) {
             let event = decode(record, tag).map_err(|source| LoadError::Decode { seq, source })?;
             let Some(event) = event else { continue };
-            if let Some(known) = understand(seq, &event, tag)? {
-                entries.push(Entry { seq, at: event.at().0, event: known });
+            if let Some(known) = convert_event(seq, &event, tag)? {
+                entries.push(LedgerEntry { seq, at: event.occurred_at().0, event: known });
             }
         }
     }
     Ok(entries)
 }
 
-fn understand(seq: u64, event: &kernel::Event, tag: kernel::LedgerTag) -> Result<Option<Event>, LoadError> {
-    let mode = |mode: kernel::Mode| match mode {
-        kernel::Mode::Exclusive => Ok(Mode::Exclusive),
-        kernel::Mode::Shared => Ok(Mode::Shared),
+fn convert_event(
+    seq: u64,
+    event: &kernel::Event,
+    tag: kernel::LedgerTag,
+) -> Result<Option<LedgerEvent>, LoadError> {
+    let mode = |mode: kernel::LeaseMode| match mode {
+        kernel::LeaseMode::Exclusive => Ok(LeaseMode::Exclusive),
+        kernel::LeaseMode::Shared => Ok(LeaseMode::Shared),
         other => Err(LoadError::Mode { seq, mode: other.as_str() }),
     };
     Ok(Some(match event {
-        kernel::Event::Issued(issued) => Event::Issued {
+        kernel::Event::Issued(issued) => LedgerEvent::Issued {
             fence: issued.fence.0,
             id: tag.lease_id(issued.fence),
             resource: issued.resource.as_str().to_owned(),
@@ -120,45 +124,49 @@ fn understand(seq: u64, event: &kernel::Event, tag: kernel::LedgerTag) -> Result
             continues: issued.continues.map(|fence| fence.0),
         },
         kernel::Event::Renewed { lease, expires_at, .. } => {
-            Event::Renewed { fence: lease.0, expires_at: expires_at.0 }
+            LedgerEvent::Renewed { fence: lease.0, expires_at: expires_at.0 }
         }
-        kernel::Event::Released { lease, .. } => Event::Released { fence: lease.0 },
-        kernel::Event::Expired { lease, .. } => Event::Expired { fence: lease.0 },
+        kernel::Event::Released { lease, .. } => LedgerEvent::Released { fence: lease.0 },
+        kernel::Event::Expired { lease, .. } => LedgerEvent::Expired { fence: lease.0 },
         kernel::Event::Revoked { lease, cause, .. } => {
-            Event::Revoked { fence: lease.0, cause: cause.as_str().to_owned() }
+            LedgerEvent::Revoked { fence: lease.0, cause: cause.as_str().to_owned() }
         }
         kernel::Event::Queued(queued) => {
-            let wants =
-                queued.wants.iter().map(|want| Ok((want.resource.as_str().to_owned(), mode(want.mode)?)));
-            Event::Queued {
+            let requests = queued
+                .requests
+                .iter()
+                .map(|request| Ok((request.resource.as_str().to_owned(), mode(request.mode)?)));
+            LedgerEvent::Queued {
                 ticket: queued.ticket.0,
                 holder: queued.holder.as_str().to_owned(),
-                wants: wants.collect::<Result<_, LoadError>>()?,
+                requests: requests.collect::<Result<_, LoadError>>()?,
                 until: queued.until.0,
             }
         }
-        kernel::Event::Left { ticket, .. } => Event::Left { ticket: ticket.0 },
+        kernel::Event::Left { ticket, .. } => LedgerEvent::WaitEnded { ticket: ticket.0 },
         kernel::Event::Marked { reading, .. } | kernel::Event::Resumed { reading, .. } => {
-            Event::Clock { clock: reading.clock.to_string(), microseconds: reading.microseconds }
+            LedgerEvent::Clock { clock: reading.clock.to_string(), microseconds: reading.microseconds }
         }
         _ => return Ok(None),
     }))
 }
 
-impl fmt::Display for Entry {
+impl fmt::Display for LedgerEntry {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(formatter, "entry {:>6} at tick {:>12}  ", self.seq, self.at)?;
         match &self.event {
-            Event::Issued { fence, resource, holder, mode, expires_at, ticket, continues, .. } => {
+            LedgerEvent::Issued { fence, resource, holder, mode, expires_at, ticket, continues, .. } => {
                 write!(formatter, "issued {fence} on {resource} to {holder}, {mode}, until {expires_at}")?;
                 ticket.map_or(Ok(()), |ticket| write!(formatter, ", for ticket {ticket}"))?;
                 continues.map_or(Ok(()), |before| write!(formatter, ", in place of {before}"))
             }
-            Event::Renewed { fence, expires_at } => write!(formatter, "renewed {fence} until {expires_at}"),
-            Event::Released { fence } => write!(formatter, "released {fence}"),
-            Event::Expired { fence } => write!(formatter, "expired {fence}"),
-            Event::Revoked { fence, cause } => write!(formatter, "revoked {fence}: {cause}"),
-            Event::Queued { ticket, holder, wants, until } => {
+            LedgerEvent::Renewed { fence, expires_at } => {
+                write!(formatter, "renewed {fence} until {expires_at}")
+            }
+            LedgerEvent::Released { fence } => write!(formatter, "released {fence}"),
+            LedgerEvent::Expired { fence } => write!(formatter, "expired {fence}"),
+            LedgerEvent::Revoked { fence, cause } => write!(formatter, "revoked {fence}: {cause}"),
+            LedgerEvent::Queued { ticket, holder, requests: wants, until } => {
                 let wants: Vec<_> = wants.iter().map(|(name, mode)| format!("{name} {mode}")).collect();
                 write!(
                     formatter,
@@ -166,8 +174,8 @@ impl fmt::Display for Entry {
                     wants.join(" and ")
                 )
             }
-            Event::Left { ticket } => write!(formatter, "ticket {ticket} left"),
-            Event::Clock { microseconds, .. } => write!(formatter, "the clock said {microseconds} us"),
+            LedgerEvent::WaitEnded { ticket } => write!(formatter, "ticket {ticket} left"),
+            LedgerEvent::Clock { microseconds, .. } => write!(formatter, "the clock said {microseconds} us"),
         }
     }
 }

@@ -10,24 +10,24 @@
 //! never rest on what is not. Whether a refusal is right that says that somebody waited, while that one was about to be
 //! let in at the same tick.
 
-mod answers;
-mod book;
+mod consistency;
 mod entry;
-mod lives;
-mod readers;
-mod unasked;
+mod read_checks;
+mod response_checks;
+mod timeline;
+mod unacknowledged_entries;
 
 use crate::history::History;
-use crate::law::Violation;
+use crate::property::Violation;
 
-pub use entry::{Entry, Event, LoadError, load};
+pub use entry::{LedgerEntry, LedgerEvent, LoadError, load};
 
 /// Everything that the ledger says against itself, and against what clients were told.
-pub fn check(history: &History, entries: &[Entry]) -> Vec<Violation> {
-    let mut violations = book::check(entries);
-    let lives = lives::Lives::of(entries, history.clock.as_deref());
-    let claims = answers::check(history, &lives, &mut violations);
-    unasked::check(history, &lives, &claims, &mut violations);
-    readers::check(history, &lives, &claims, &mut violations);
+pub fn check(history: &History, entries: &[LedgerEntry]) -> Vec<Violation> {
+    let mut violations = consistency::check(entries);
+    let lives = timeline::Timeline::new(entries, history.clock.as_deref());
+    let explained = response_checks::check(history, &lives, &mut violations);
+    unacknowledged_entries::check(history, &lives, &explained, &mut violations);
+    read_checks::check(history, &lives, &explained, &mut violations);
     violations
 }

@@ -1,9 +1,9 @@
 //! Histories that break each law, good ones that look suspicious, and the checkers against each other.
 
-mod bad;
-mod brute;
-mod files;
-mod good;
-mod ledgers;
-mod random;
-mod story;
+mod exact_time;
+mod history_file;
+mod invalid_histories;
+mod ledger_check;
+mod random_histories;
+mod syntax;
+mod valid_histories;

@@ -8,10 +8,10 @@ use thiserror::Error;
 
 use super::directory::Directory;
 use super::disk::Disk;
-use super::identity::{Identity, NOWHERE};
+use super::identity::{LedgerIdentity, NO_MACHINE};
 use super::open_error::OpenError;
 use super::segment::Segment;
-use super::verify::{Report, verify};
+use super::verify::{VerificationReport, verify};
 
 /// Why there is no copy.
 #[derive(Debug, Error)]
@@ -35,9 +35,9 @@ const TRIES: usize = 20;
 ///
 /// The copy says of itself that it is one: it cannot be opened until `tenure ledger restored` puts it in the place of
 /// the original. Whoever has it can sign and act as the original: keep it as safe.
-pub fn copy(from: &Path, to: &Path) -> Result<Report, CopyError> {
+pub fn copy(from: &Path, to: &Path) -> Result<VerificationReport, CopyError> {
     let source = Directory::at(from);
-    let identity = Identity::read(&source)?.ok_or_else(|| OpenError::NoLedger(from.to_owned()))?;
+    let identity = LedgerIdentity::read(&source)?.ok_or_else(|| OpenError::NoLedger(from.to_owned()))?;
     if fs::symlink_metadata(to).is_ok() {
         return Err(CopyError::Exists(to.to_owned()));
     }
@@ -49,8 +49,12 @@ pub fn copy(from: &Path, to: &Path) -> Result<Report, CopyError> {
     copied
 }
 
-fn copy_files(source: &dyn Disk, to: &Path, identity: Identity) -> Result<Report, CopyError> {
-    let target = Directory::make(to)?;
+fn copy_files(
+    source: &dyn Disk,
+    to: &Path,
+    identity: LedgerIdentity,
+) -> Result<VerificationReport, CopyError> {
+    let target = Directory::open_or_create(to)?;
     let mut names = source.list()?;
     // Segments before checkpoints: a checkpoint must not be ahead of its ledger.
     names.sort_by_key(|name| (!is_segment(name), name.clone()));
@@ -62,7 +66,7 @@ fn copy_files(source: &dyn Disk, to: &Path, identity: Identity) -> Result<Report
     }
     target.sync()?;
     // Last of all: what has no identity cannot be used, so half a copy is never taken for a whole one.
-    Identity { machine: NOWHERE, ..identity }.write(&target)?;
+    LedgerIdentity { machine: NO_MACHINE, ..identity }.write(&target)?;
     Ok(verify(to)?)
 }
 
@@ -73,7 +77,7 @@ fn is_kept(name: &str) -> bool {
 }
 
 fn is_segment(name: &str) -> bool {
-    Segment::number_of(name).is_some()
+    Segment::parse_file_name(name).is_some()
 }
 
 /// The bytes of a file; of a segment, as far as it is whole, with zeros behind that. Nothing if it is gone.

@@ -15,7 +15,7 @@ pub struct Directory(PathBuf);
 
 impl Directory {
     /// The directory at `path`, which is made if it is not there.
-    pub fn make(path: &Path) -> io::Result<Directory> {
+    pub fn open_or_create(path: &Path) -> io::Result<Directory> {
         let is_new = !path.exists();
         DirBuilder::new().recursive(true).mode(0o700).create(path)?;
         if is_new {
@@ -58,11 +58,11 @@ impl Disk for Directory {
     }
 
     fn length(&self, name: &str) -> io::Result<Option<u64>> {
-        if_there(fs::metadata(self.0.join(name)).map(|found| found.len()))
+        if_exists(fs::metadata(self.0.join(name)).map(|found| found.len()))
     }
 
     fn read_at(&self, name: &str, offset: u64, length: usize) -> io::Result<Option<Vec<u8>>> {
-        let Some(file) = if_there(File::open(self.0.join(name)))? else { return Ok(None) };
+        let Some(file) = if_exists(File::open(self.0.join(name)))? else { return Ok(None) };
         let mut bytes = vec![0; length];
         let mut filled = 0;
         while filled < length {
@@ -92,14 +92,14 @@ impl Disk for Directory {
     }
 
     fn remove(&self, name: &str) -> io::Result<()> {
-        if_there(fs::remove_file(self.0.join(name))).map(|_| ())
+        if_exists(fs::remove_file(self.0.join(name))).map(|_| ())
     }
 
     fn sync(&self) -> io::Result<()> {
         File::open(&self.0)?.sync_all()
     }
 
-    fn allows_threads(&self) -> bool {
+    fn supports_concurrent_reads(&self) -> bool {
         true
     }
 
@@ -119,11 +119,11 @@ impl DiskFile for File {
 }
 
 /// Makes a directory, and those above it, that only its owner can enter.
-pub(crate) fn make(path: &Path) -> io::Result<()> {
-    Directory::make(path).map(|_| ())
+pub(crate) fn create_directory(path: &Path) -> io::Result<()> {
+    Directory::open_or_create(path).map(|_| ())
 }
 
-fn if_there<T>(found: io::Result<T>) -> io::Result<Option<T>> {
+fn if_exists<T>(found: io::Result<T>) -> io::Result<Option<T>> {
     match found {
         Ok(found) => Ok(Some(found)),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),

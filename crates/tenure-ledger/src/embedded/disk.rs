@@ -38,7 +38,7 @@ pub trait Disk: fmt::Debug + Send + Sync {
     fn sync(&self) -> io::Result<()>;
 
     /// Whether several threads may read at once. One that counts its operations wants them in order.
-    fn allows_threads(&self) -> bool {
+    fn supports_concurrent_reads(&self) -> bool {
         false
     }
 
@@ -75,7 +75,7 @@ impl dyn Disk + '_ {
     }
 
     /// Makes a file of `size` zeros. Written, not only reserved: so a later sync has nothing to note but the data.
-    pub(crate) fn blank(&self, name: &str, size: u64) -> io::Result<()> {
+    pub(crate) fn create_zeroed(&self, name: &str, size: u64) -> io::Result<()> {
         let file = self.create(name)?;
         let zeros = vec![0; 1 << 18];
         let mut written = 0;
@@ -89,6 +89,6 @@ impl dyn Disk + '_ {
 }
 
 /// Whether the disk has no room, or its owner none on it.
-pub(crate) fn is_no_space(error: &io::Error) -> bool {
+pub(crate) fn is_storage_full(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded)
 }

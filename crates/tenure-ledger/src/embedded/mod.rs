@@ -18,41 +18,41 @@
 //! **After an unclean end** the last record may be in the system's memory and not on the disk, or in doubt after a
 //! failed sync. It is copied into a new segment and synced before it counts.
 
-mod archive;
-mod blanks;
-mod catalog;
-mod checkpoints;
+mod chain_verifier;
+mod checkpoint_files;
 mod copy;
 mod directory;
 mod disk;
 mod identity;
-mod log;
+mod ledger;
+mod maintenance;
 mod open_error;
-mod opening;
 mod read_ahead;
+mod read_only;
 mod reader;
 mod record;
+mod recovery;
 mod sector;
 mod segment;
-mod upkeep;
+mod segment_index;
+mod segment_pool;
 mod verify;
-mod walk;
 mod witness;
 
 use std::path::PathBuf;
 
-pub use archive::{Archive, Batches, Placed, identity};
 pub use copy::{CopyError, copy};
 pub use directory::Directory;
 pub use disk::{Disk, DiskFile};
-pub use identity::Identity;
-pub use log::{EmbeddedLedger, Options};
+pub use identity::LedgerIdentity;
+pub use ledger::{EmbeddedLedger, LedgerOptions};
+pub use maintenance::{LedgerMaintenance, Retention};
 pub use open_error::OpenError;
-pub use opening::Opening;
-pub use reader::Reader;
+pub use read_only::{BatchReader, LocatedBatch, ReadOnlyLedger, read_identity};
+pub use reader::LedgerReader;
+pub use recovery::LedgerRecovery;
 use thiserror::Error;
-pub use upkeep::{Retention, Upkeep};
-pub use verify::{Report, moved, verify};
+pub use verify::{VerificationReport, accept_move, verify};
 pub use witness::Witness;
 
 use crate::ledger::Seq;

@@ -24,7 +24,7 @@ pub enum OpenError {
          held by others; if you restored it on purpose, run `tenure ledger restored`",
         found.0, witnessed.0
     )]
-    Behind {
+    OutdatedCopy {
         /// Where it ends.
         found: Seq,
         /// Where it had ended.
@@ -35,7 +35,7 @@ pub enum OpenError {
         "the ledger belongs to another machine; if it was moved here and is no longer used there, run \
          `tenure ledger moved`"
     )]
-    Foreign,
+    OtherMachine,
     /// It was made by `tenure ledger copy`, or `tenure ledger restored` was interrupted.
     #[error(
         "{} is a copy of a ledger, and what the original did after it is unknown; to use the copy in its place, run \
@@ -80,7 +80,7 @@ pub enum OpenError {
     Pruned(PathBuf),
     /// A newer version wrote it.
     #[error("the ledger is in form {found}, and this version knows forms up to {newest}; use a newer tenure")]
-    Newer {
+    NewerVersion {
         /// Its form.
         found: u32,
         /// The newest that is known.

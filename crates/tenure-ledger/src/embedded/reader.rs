@@ -3,18 +3,18 @@
 use std::sync::Arc;
 
 use super::Damage;
-use super::catalog::Catalog;
-use super::segment::{Segment, SegmentHead};
+use super::segment::{Segment, SegmentHeader};
+use super::segment_index::SegmentIndex;
 use crate::batch::Batch;
 use crate::ledger::{Head, LedgerId, ReadError, Seq};
 
 /// Reads a ledger that somebody else writes, in the same process. It can be cloned and shared.
 #[derive(Debug, Clone)]
-pub struct Reader(Arc<Catalog>);
+pub struct LedgerReader(Arc<SegmentIndex>);
 
-impl Reader {
-    pub(crate) fn new(catalog: Arc<Catalog>) -> Reader {
-        Reader(catalog)
+impl LedgerReader {
+    pub(crate) fn new(catalog: Arc<SegmentIndex>) -> LedgerReader {
+        LedgerReader(catalog)
     }
 
     /// Which ledger this is.
@@ -29,12 +29,12 @@ impl Reader {
 
     /// Where the ledger ends, as far as it is durable.
     pub fn head(&self) -> Head {
-        self.0.content().head
+        self.0.state().head
     }
 
     /// After which event the ledger begins: 0 as long as nothing was pruned.
-    pub fn first(&self) -> Seq {
-        first_of(&self.0)
+    pub fn pruned_through(&self) -> Seq {
+        pruned_through(&self.0)
     }
 
     /// Every batch that holds an event after `after`, up to what is durable at this moment. It stops at the first
@@ -42,11 +42,11 @@ impl Reader {
     pub fn read(&self, after: Seq) -> impl Iterator<Item = Result<Batch, ReadError>> + use<> {
         let catalog = self.0.clone();
         let (segments, head) = {
-            let content = catalog.content();
+            let content = catalog.state();
             (content.segments.clone(), content.head)
         };
         let first = segments.first().map_or(Seq(0), |segment| segment.after.seq);
-        let pruned = (after < first).then_some(Err(ReadError::OutOfRange { asked: after, first }));
+        let pruned = (after < first).then_some(Err(ReadError::OutOfRange { requested: after, first }));
         // The last segment that begins at or before `after` holds what comes next.
         let from = segments.partition_point(|segment| segment.after.seq <= after).saturating_sub(1);
         let count = if pruned.is_some() || after >= head.seq { from } else { segments.len() };
@@ -63,14 +63,14 @@ fn is_after(batch: &Result<Batch, ReadError>, after: Seq) -> bool {
 }
 
 /// The batches of a segment that no later segment begins with a copy of.
-fn batches_of(catalog: &Catalog, head: SegmentHead, until: Seq) -> Vec<Result<Batch, ReadError>> {
+fn batches_of(catalog: &SegmentIndex, head: SegmentHeader, until: Seq) -> Vec<Result<Batch, ReadError>> {
     if until <= head.after.seq {
         return Vec::new();
     }
     let name = Segment::file_name(head.number);
     let read = || -> Result<Segment, ReadError> {
         // It may have been pruned since the list was read.
-        let gone = || ReadError::OutOfRange { asked: head.after.seq, first: first_of(catalog) };
+        let gone = || ReadError::OutOfRange { requested: head.after.seq, first: pruned_through(catalog) };
         let bytes = catalog.disk.read(&name)?.ok_or_else(gone)?;
         let segment = Segment::read_until(&catalog.disk.path(&name), &bytes, until)?;
         if segment.last.seq < until {
@@ -88,6 +88,6 @@ fn batches_of(catalog: &Catalog, head: SegmentHead, until: Seq) -> Vec<Result<Ba
     }
 }
 
-fn first_of(catalog: &Catalog) -> Seq {
-    catalog.content().segments.first().map_or(Seq(0), |segment| segment.after.seq)
+fn pruned_through(catalog: &SegmentIndex) -> Seq {
+    catalog.state().segments.first().map_or(Seq(0), |segment| segment.after.seq)
 }

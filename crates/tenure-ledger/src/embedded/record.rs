@@ -10,14 +10,16 @@
 //! The head has a sum of its own, so that a length can be believed before the content is looked at: a flipped
 //! bit in the length must not make an acknowledged record look like one that was cut short.
 
-use super::sector::{self, Marker, SECTOR, Sector, gather, look_at, sectors_for, spread};
-use crate::batch::{Hash, chain};
+use super::sector::{
+    self, Marker, SECTOR, SectorState, classify, join_sectors, sector_count, split_into_sectors,
+};
+use crate::batch::{Hash, chain_hash};
 
-const HEAD: usize = 44;
+const HEADER_LENGTH: usize = 44;
 
 /// What stands at a place in a segment.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Found {
+pub(crate) enum RecordScan {
     /// A whole record of this many sectors.
     Record { content: Vec<u8>, hash: Hash, sectors: usize },
     /// A record of which some sectors were never written.
@@ -31,62 +33,66 @@ pub(crate) enum Found {
 /// The sectors of a record with this content, after a record with the hash `previous`.
 pub(crate) fn encode(content: &[u8], previous: Hash) -> Option<(Vec<u8>, Hash)> {
     let length = u32::try_from(content.len()).ok()?.to_be_bytes();
-    let hash = chain(previous, content);
+    let hash = chain_hash(previous, content);
     let sum = crc32c::crc32c(content).to_be_bytes();
-    let mut head = Vec::with_capacity(HEAD);
+    let mut head = Vec::with_capacity(HEADER_LENGTH);
     head.extend(length);
     head.extend(sum);
     head.extend(head_sum(length, sum, hash).to_be_bytes());
     head.extend(hash.0);
-    Some((spread(&head, content, Marker::First), hash))
+    Some((split_into_sectors(&head, content, Marker::First), hash))
 }
 
 /// What stands at the beginning of `bytes`, which end with the segment.
-pub(crate) fn find(bytes: &[u8], previous: Hash) -> Found {
-    let Some(first) = bytes.get(..SECTOR) else { return Found::Blank };
-    match look_at(first) {
-        Sector::Blank => return Found::Blank,
-        Sector::Written(Marker::First) => {}
-        Sector::Written(Marker::Segment) => return Found::Damaged("a segment begins inside of a segment"),
-        Sector::Written(Marker::Next) => return Found::Damaged("the rest of a record has no beginning"),
-        Sector::Garbage => return Found::Damaged("a sector was overwritten"),
+pub(crate) fn scan(bytes: &[u8], previous: Hash) -> RecordScan {
+    let Some(first) = bytes.get(..SECTOR) else { return RecordScan::Blank };
+    match classify(first) {
+        SectorState::Blank => return RecordScan::Blank,
+        SectorState::Written(Marker::First) => {}
+        SectorState::Written(Marker::Segment) => {
+            return RecordScan::Damaged("a segment begins inside of a segment");
+        }
+        SectorState::Written(Marker::Next) => {
+            return RecordScan::Damaged("the rest of a record has no beginning");
+        }
+        SectorState::Garbage => return RecordScan::Damaged("a sector was overwritten"),
     }
-    let Some(head) = Head::parse(&first[1..]) else {
-        return Found::Damaged("the head of a record has a wrong sum");
+    let Some(head) = RecordHeader::parse(&first[1..]) else {
+        return RecordScan::Damaged("the head of a record has a wrong sum");
     };
-    let sectors = sectors_for(HEAD + head.length);
+    let sectors = sector_count(HEADER_LENGTH + head.length);
     let Some(whole) = bytes.get(..sectors * SECTOR) else {
-        return Found::Damaged("a record is longer than its segment");
+        return RecordScan::Damaged("a record is longer than its segment");
     };
-    let rest = whole.chunks(SECTOR).skip(1).map(look_at);
-    if rest.clone().any(|sector| sector == Sector::Blank) {
-        return Found::Torn { sectors };
+    let rest = whole.chunks(SECTOR).skip(1).map(classify);
+    if rest.clone().any(|sector| sector == SectorState::Blank) {
+        return RecordScan::Torn { sectors };
     }
-    if rest.into_iter().any(|sector| sector != Sector::Written(Marker::Next)) {
-        return Found::Damaged("a sector of a record was overwritten");
+    if rest.into_iter().any(|sector| sector != SectorState::Written(Marker::Next)) {
+        return RecordScan::Damaged("a sector of a record was overwritten");
     }
-    let gathered = gather(whole);
-    let (content, padding) = gathered[HEAD..].split_at(head.length);
+    let gathered = join_sectors(whole);
+    let (content, padding) = gathered[HEADER_LENGTH..].split_at(head.length);
     if padding.iter().any(|byte| *byte != 0) {
-        return Found::Damaged("something stands behind the content of a record");
+        return RecordScan::Damaged("something stands behind the content of a record");
     }
     if crc32c::crc32c(content) != head.content_sum {
-        return Found::Damaged("the content of a record has a wrong sum");
+        return RecordScan::Damaged("the content of a record has a wrong sum");
     }
-    if chain(previous, content) != head.hash {
-        return Found::Damaged("a record does not follow from the one before");
+    if chain_hash(previous, content) != head.hash {
+        return RecordScan::Damaged("a record does not follow from the one before");
     }
-    Found::Record { content: content.to_vec(), hash: head.hash, sectors }
+    RecordScan::Record { content: content.to_vec(), hash: head.hash, sectors }
 }
 
-struct Head {
+struct RecordHeader {
     length: usize,
     content_sum: u32,
     hash: Hash,
 }
 
-impl Head {
-    fn parse(bytes: &[u8]) -> Option<Head> {
+impl RecordHeader {
+    fn parse(bytes: &[u8]) -> Option<RecordHeader> {
         let (length, rest) = bytes.split_first_chunk::<4>()?;
         let (sum, rest) = rest.split_first_chunk::<4>()?;
         let (own_sum, rest) = rest.split_first_chunk::<4>()?;
@@ -94,7 +100,7 @@ impl Head {
         let hash = Hash(*hash);
         let believed = u32::from_be_bytes(*own_sum) == head_sum(*length, *sum, hash);
         let length = usize::try_from(u32::from_be_bytes(*length)).ok()?;
-        believed.then_some(Head { length, content_sum: u32::from_be_bytes(*sum), hash })
+        believed.then_some(RecordHeader { length, content_sum: u32::from_be_bytes(*sum), hash })
     }
 }
 
@@ -104,4 +110,4 @@ fn head_sum(length: [u8; 4], content_sum: [u8; 4], hash: Hash) -> u32 {
     crc32c::crc32c_append(sum, &hash.0)
 }
 
-const _: () = assert!(HEAD <= sector::PAYLOAD, "the head of a record is in its first sector");
+const _: () = assert!(HEADER_LENGTH <= sector::PAYLOAD, "the head of a record is in its first sector");

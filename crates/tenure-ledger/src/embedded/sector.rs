@@ -30,7 +30,7 @@ pub(crate) enum Marker {
 
 /// What a sector says of itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Sector {
+pub(crate) enum SectorState {
     /// Nothing was ever written here.
     Blank,
     /// Something was.
@@ -40,35 +40,36 @@ pub(crate) enum Sector {
 }
 
 /// What the sector says of itself.
-pub(crate) fn look_at(sector: &[u8]) -> Sector {
+pub(crate) fn classify(sector: &[u8]) -> SectorState {
     let known = [Marker::Segment, Marker::First, Marker::Next];
     match sector.first() {
-        Some(0) if sector.iter().all(|byte| *byte == 0) => Sector::Blank,
-        Some(first) => {
-            known.into_iter().find(|marker| *marker as u8 == *first).map_or(Sector::Garbage, Sector::Written)
-        }
-        None => Sector::Garbage,
+        Some(0) if sector.iter().all(|byte| *byte == 0) => SectorState::Blank,
+        Some(first) => known
+            .into_iter()
+            .find(|marker| *marker as u8 == *first)
+            .map_or(SectorState::Garbage, SectorState::Written),
+        None => SectorState::Garbage,
     }
 }
 
 /// How many sectors `bytes` bytes take.
-pub(crate) fn sectors_for(bytes: usize) -> usize {
+pub(crate) fn sector_count(bytes: usize) -> usize {
     bytes.div_ceil(PAYLOAD)
 }
 
 /// Spreads a head and what stands right behind it over sectors, the first of which begins with `first`.
-pub(crate) fn spread(head: &[u8], content: &[u8], first: Marker) -> Vec<u8> {
-    let length = sectors_for(head.len() + content.len()) * SECTOR;
+pub(crate) fn split_into_sectors(head: &[u8], content: &[u8], first: Marker) -> Vec<u8> {
+    let length = sector_count(head.len() + content.len()) * SECTOR;
     let mut sectors = Vec::with_capacity(length);
     for mut rest in [head, content] {
         while !rest.is_empty() {
             if sectors.len() % SECTOR == 0 {
                 sectors.push(if sectors.is_empty() { first as u8 } else { Marker::Next as u8 });
             }
-            let room = SECTOR - sectors.len() % SECTOR;
-            let (part, others) = rest.split_at(room.min(rest.len()));
+            let free = SECTOR - sectors.len() % SECTOR;
+            let (part, rest_of_part) = rest.split_at(free.min(rest.len()));
             sectors.extend_from_slice(part);
-            rest = others;
+            rest = rest_of_part;
         }
     }
     sectors.resize(length, 0);
@@ -76,7 +77,7 @@ pub(crate) fn spread(head: &[u8], content: &[u8], first: Marker) -> Vec<u8> {
 }
 
 /// The bytes in `sectors`, without markers, with what fills the last one.
-pub(crate) fn gather(sectors: &[u8]) -> Vec<u8> {
+pub(crate) fn join_sectors(sectors: &[u8]) -> Vec<u8> {
     sectors.chunks(SECTOR).flat_map(|sector| &sector[1..]).copied().collect()
 }
 
@@ -88,16 +89,19 @@ mod tests {
     fn splitting_into_sectors_and_joining_round_trips() {
         for length in [1, 510, 511, 512, 1022, 1023, 5000] {
             let bytes: Vec<u8> = (0..length).map(|number: u32| number.to_le_bytes()[0]).collect();
-            let sectors = spread(&bytes, &[], Marker::First);
-            assert_eq!(sectors.len(), sectors_for(bytes.len()) * SECTOR);
-            assert_eq!(&gather(&sectors)[..bytes.len()], &bytes[..]);
-            assert_eq!(look_at(&sectors[..SECTOR]), Sector::Written(Marker::First));
+            let sectors = split_into_sectors(&bytes, &[], Marker::First);
+            assert_eq!(sectors.len(), sector_count(bytes.len()) * SECTOR);
+            assert_eq!(&join_sectors(&sectors)[..bytes.len()], &bytes[..]);
+            assert_eq!(classify(&sectors[..SECTOR]), SectorState::Written(Marker::First));
             assert!(
-                sectors.chunks(SECTOR).skip(1).all(|next| look_at(next) == Sector::Written(Marker::Next))
+                sectors
+                    .chunks(SECTOR)
+                    .skip(1)
+                    .all(|next| classify(next) == SectorState::Written(Marker::Next))
             );
             for head in [0, 1, 44, 511, 512].into_iter().filter(|head| *head <= bytes.len()) {
                 let (head, content) = bytes.split_at(head);
-                assert_eq!(spread(head, content, Marker::First), sectors);
+                assert_eq!(split_into_sectors(head, content, Marker::First), sectors);
             }
         }
     }
@@ -115,8 +119,8 @@ mod tests {
     #[test]
     fn a_sector_with_a_blank_marker_and_something_in_it_is_garbage() {
         let mut sector = [0; SECTOR];
-        assert_eq!(look_at(&sector), Sector::Blank);
+        assert_eq!(classify(&sector), SectorState::Blank);
         sector[300] = 1;
-        assert_eq!(look_at(&sector), Sector::Garbage);
+        assert_eq!(classify(&sector), SectorState::Garbage);
     }
 }

@@ -3,14 +3,14 @@
 use std::path::{Path, PathBuf};
 
 use super::Damage;
-use super::record::{self, Found};
-use super::sector::{Marker, SECTOR, Sector, gather, look_at, spread};
+use super::record::{self, RecordScan};
+use super::sector::{Marker, SECTOR, SectorState, classify, join_sectors, split_into_sectors};
 use crate::batch::{Batch, Hash};
 use crate::ledger::{Head, LedgerId, Seq};
 
 /// What the first sector of a segment says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct SegmentHead {
+pub(crate) struct SegmentHeader {
     pub(crate) ledger: LedgerId,
     pub(crate) epoch: u64,
     pub(crate) number: u64,
@@ -20,14 +20,14 @@ pub(crate) struct SegmentHead {
     pub(crate) size: u64,
 }
 
-const NAME: &[u8; 8] = b"tenure-1";
-const HEAD: usize = 8 + 16 + 8 + 8 + 8 + 32 + 8 + 4;
+const MAGIC: &[u8; 8] = b"tenure-1";
+const HEADER_LENGTH: usize = 8 + 16 + 8 + 8 + 8 + 32 + 8 + 4;
 
-impl SegmentHead {
+impl SegmentHeader {
     /// The first sector.
     pub(crate) fn encode(&self) -> Vec<u8> {
-        let mut bytes = Vec::with_capacity(HEAD);
-        bytes.extend(NAME);
+        let mut bytes = Vec::with_capacity(HEADER_LENGTH);
+        bytes.extend(MAGIC);
         bytes.extend(self.ledger.0);
         bytes.extend(self.epoch.to_be_bytes());
         bytes.extend(self.number.to_be_bytes());
@@ -35,17 +35,17 @@ impl SegmentHead {
         bytes.extend(self.after.hash.0);
         bytes.extend(self.size.to_be_bytes());
         bytes.extend(crc32c::crc32c(&bytes).to_be_bytes());
-        spread(&bytes, &[], Marker::Segment)
+        split_into_sectors(&bytes, &[], Marker::Segment)
     }
 
     /// What a first sector says; the reason if it says nothing that can be believed.
-    pub(crate) fn parse(sector: &[u8]) -> Result<SegmentHead, &'static str> {
-        if sector.len() != SECTOR || look_at(sector) != Sector::Written(Marker::Segment) {
+    pub(crate) fn parse(sector: &[u8]) -> Result<SegmentHeader, &'static str> {
+        if sector.len() != SECTOR || classify(sector) != SectorState::Written(Marker::Segment) {
             return Err("the file does not begin like a segment");
         }
-        let bytes = gather(sector);
-        let (head, padding) = bytes.split_at(HEAD);
-        let (head, sum) = head.split_at(HEAD - 4);
+        let bytes = join_sectors(sector);
+        let (head, padding) = bytes.split_at(HEADER_LENGTH);
+        let (head, sum) = head.split_at(HEADER_LENGTH - 4);
         if padding.iter().any(|byte| *byte != 0) {
             return Err("something stands behind the head of the segment");
         }
@@ -53,21 +53,21 @@ impl SegmentHead {
             return Err("the head of the segment has a wrong sum");
         }
         let (name, rest) = head.split_first_chunk::<8>().ok_or("the head of the segment is cut")?;
-        if name != NAME {
+        if name != MAGIC {
             return Err("the segment was written by another version");
         }
         parse_fields(rest).ok_or("the head of the segment is cut")
     }
 }
 
-fn parse_fields(bytes: &[u8]) -> Option<SegmentHead> {
+fn parse_fields(bytes: &[u8]) -> Option<SegmentHeader> {
     let (ledger, rest) = bytes.split_first_chunk::<16>()?;
     let (epoch, rest) = rest.split_first_chunk::<8>()?;
     let (number, rest) = rest.split_first_chunk::<8>()?;
     let (seq, rest) = rest.split_first_chunk::<8>()?;
     let (hash, rest) = rest.split_first_chunk::<32>()?;
     let (size, _) = rest.split_first_chunk::<8>()?;
-    Some(SegmentHead {
+    Some(SegmentHeader {
         ledger: LedgerId(*ledger),
         epoch: u64::from_be_bytes(*epoch),
         number: u64::from_be_bytes(*number),
@@ -80,7 +80,7 @@ fn parse_fields(bytes: &[u8]) -> Option<SegmentHead> {
 #[derive(Debug)]
 pub(crate) struct Segment {
     pub(crate) path: PathBuf,
-    pub(crate) head: SegmentHead,
+    pub(crate) header: SegmentHeader,
     pub(crate) batches: Vec<Batch>,
     /// Where each of them begins.
     pub(crate) offsets: Vec<u64>,
@@ -103,7 +103,7 @@ impl Segment {
     }
 
     /// The number in a file's name, if it is that of a segment.
-    pub(crate) fn number_of(name: &str) -> Option<u64> {
+    pub(crate) fn parse_file_name(name: &str) -> Option<u64> {
         let number = name.strip_suffix(".segment")?.parse().ok()?;
         (Segment::file_name(number) == name).then_some(number)
     }
@@ -123,13 +123,13 @@ impl Segment {
             reason,
         };
         let first = bytes.get(..SECTOR).ok_or_else(|| damage(0, Seq(0), "the file is cut short"))?;
-        let head = SegmentHead::parse(first).map_err(|reason| damage(0, Seq(0), reason))?;
+        let head = SegmentHeader::parse(first).map_err(|reason| damage(0, Seq(0), reason))?;
         if bytes.len() as u64 != head.size {
             return Err(damage(bytes.len(), head.after.seq, "the file does not have its size"));
         }
         let mut segment = Segment {
             path: path.to_owned(),
-            head,
+            header: head,
             batches: Vec::new(),
             offsets: Vec::new(),
             before_last: head.after,
@@ -144,8 +144,8 @@ impl Segment {
             if before.seq >= until {
                 return Ok(segment);
             }
-            match record::find(&bytes[offset..], before.hash) {
-                Found::Record { content, hash, sectors } => {
+            match record::scan(&bytes[offset..], before.hash) {
+                RecordScan::Record { content, hash, sectors } => {
                     let batch = Batch::decode(Seq(before.seq.0 + 1), &content, hash);
                     let batch = batch.ok_or_else(|| damage(offset, before.seq, "a record is no batch"))?;
                     segment.before_last = before;
@@ -156,11 +156,11 @@ impl Segment {
                     segment.end = offset as u64;
                     segment.last_content = Some(content);
                 }
-                Found::Torn { sectors } => {
+                RecordScan::Torn { sectors } => {
                     segment.is_torn = true;
                     let behind = &bytes[offset + sectors * SECTOR..];
                     if let Some(sector) =
-                        behind.chunks(SECTOR).position(|sector| look_at(sector) != Sector::Blank)
+                        behind.chunks(SECTOR).position(|sector| classify(sector) != SectorState::Blank)
                     {
                         let at = offset + (sectors + sector) * SECTOR;
                         return Err(damage(
@@ -171,17 +171,17 @@ impl Segment {
                     }
                     return Ok(segment);
                 }
-                Found::Blank => {
+                RecordScan::Blank => {
                     // Of a write that was cut short, the first sector may be what is missing.
                     for (index, sector) in bytes[offset..].chunks(SECTOR).enumerate() {
-                        match look_at(sector) {
-                            Sector::Blank => {}
-                            Sector::Written(Marker::Next) => segment.is_torn = true,
-                            Sector::Written(_) => {
+                        match classify(sector) {
+                            SectorState::Blank => {}
+                            SectorState::Written(Marker::Next) => segment.is_torn = true,
+                            SectorState::Written(_) => {
                                 let at = offset + index * SECTOR;
                                 return Err(damage(at, before.seq, "a record stands behind a hole"));
                             }
-                            Sector::Garbage => {
+                            SectorState::Garbage => {
                                 let at = offset + index * SECTOR;
                                 return Err(damage(at, before.seq, "a blank sector was overwritten"));
                             }
@@ -189,7 +189,7 @@ impl Segment {
                     }
                     return Ok(segment);
                 }
-                Found::Damaged(reason) => return Err(damage(offset, before.seq, reason)),
+                RecordScan::Damaged(reason) => return Err(damage(offset, before.seq, reason)),
             }
         }
     }
@@ -203,7 +203,7 @@ mod tests {
 
     /// A segment of 4 KiB with three records: of one sector, of several, and of one.
     fn segment() -> Vec<u8> {
-        let head = SegmentHead {
+        let head = SegmentHeader {
             ledger: LedgerId([7; 16]),
             epoch: 1,
             number: 1,
@@ -214,7 +214,7 @@ mod tests {
         let mut before = Head::default();
         for count in [1_usize, 20, 1] {
             let records = vec![EventRecord::new("lease.issued", "", "registrar", vec![1; 30]); count];
-            let content = BatchBytes::new(Seq(before.seq.0 + 1), &records).sealed(b"sealed");
+            let content = BatchBytes::new(Seq(before.seq.0 + 1), &records).with_signature(b"sealed");
             let (sectors, hash) = record::encode(content.as_slice(), before.hash).expect("it fits");
             bytes.extend(sectors);
             before = Head { seq: Seq(before.seq.0 + count as u64), hash };

@@ -2,18 +2,18 @@
 
 use std::path::Path;
 
-use super::archive::Archive;
 use super::directory::Directory;
 use super::disk::Disk;
-use super::identity::{Identity, this_machine};
+use super::identity::{LedgerIdentity, this_machine};
 use super::open_error::OpenError;
+use super::read_only::ReadOnlyLedger;
 use crate::ledger::{Head, Seq};
 
 /// What a ledger that can be read holds.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Report {
+pub struct VerificationReport {
     /// Which ledger.
-    pub identity: Identity,
+    pub identity: LedgerIdentity,
     /// After which event it begins: 0 as long as nothing was pruned.
     pub after: Seq,
     /// Where it ends.
@@ -29,25 +29,25 @@ pub struct Report {
 }
 
 /// Checks every bit of the ledger in `directory`. It may be in use: then the last write may look cut short.
-pub fn verify(directory: &Path) -> Result<Report, OpenError> {
-    Archive::open(directory)?.batches().finish()
+pub fn verify(directory: &Path) -> Result<VerificationReport, OpenError> {
+    ReadOnlyLedger::open(directory)?.batches().finish()
 }
 
 /// The ledger in `directory` was moved to this machine, and nobody uses it where it was. Says whether it belonged to
 /// another one before.
-pub fn moved(directory: &Path) -> Result<bool, OpenError> {
+pub fn accept_move(directory: &Path) -> Result<bool, OpenError> {
     let disk = Directory::at(directory);
     let missing = || OpenError::NoLedger(directory.to_owned());
     // Read first: where there is no ledger, not even a lock is left behind.
-    Identity::read(&disk)?.ok_or_else(missing)?;
+    LedgerIdentity::read(&disk)?.ok_or_else(missing)?;
     let _lock = disk.lock()?.ok_or_else(|| OpenError::Locked(directory.to_owned()))?;
-    let identity = Identity::read(&disk)?.ok_or_else(missing)?;
-    if identity.is_nowhere() {
+    let identity = LedgerIdentity::read(&disk)?.ok_or_else(missing)?;
+    if identity.has_no_machine() {
         return Err(OpenError::Copy(directory.to_owned()));
     }
     let is_elsewhere = identity.machine != this_machine();
     if is_elsewhere {
-        Identity { machine: this_machine(), ..identity }.write(&disk)?;
+        LedgerIdentity { machine: this_machine(), ..identity }.write(&disk)?;
     }
     Ok(is_elsewhere)
 }

@@ -33,7 +33,7 @@ pub(crate) struct WitnessFile(File);
 impl WitnessFile {
     /// The witness of `ledger` among those in `folder`. `None`: somebody else has that ledger open.
     pub(crate) fn open(folder: &Path, ledger: LedgerId) -> io::Result<Option<WitnessFile>> {
-        directory::make(folder)?;
+        directory::create_directory(folder)?;
         let path = folder.join(ledger.to_string());
         let mut options = OpenOptions::new();
         let file = options.create(true).truncate(false).read(true).write(true).mode(0o600).open(path)?;

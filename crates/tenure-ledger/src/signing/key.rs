@@ -67,13 +67,13 @@ impl PublicKey {
     }
 
     /// Whether the other half of this key signed `message`. A signature has one form only: see `verify_strict`.
-    pub(super) fn has_signed(&self, message: &[u8], signature: &SignatureBytes) -> bool {
+    pub(super) fn is_valid_signature(&self, message: &[u8], signature: &SignatureBytes) -> bool {
         self.0.verify_strict(message, &Signature::from_bytes(signature)).is_ok()
     }
 }
 
 /// A node's key pair. The secret half never leaves it but into its file, and is wiped when it is dropped.
-pub struct NodeKey {
+pub struct LedgerSigningKey {
     // In one place on the heap: a key that is moved about would leave copies behind that nobody wipes.
     secret: Box<SigningKey>,
     /// The same once more: it signs in half the time, and each durable write is signed before anybody is answered.
@@ -81,21 +81,21 @@ pub struct NodeKey {
     public: PublicKey,
 }
 
-impl NodeKey {
+impl LedgerSigningKey {
     /// A new key from the operating system's randomness.
-    pub fn generate() -> Result<NodeKey, KeyError> {
+    pub fn generate() -> Result<LedgerSigningKey, KeyError> {
         let mut secret = Zeroizing::new([0; 32]);
         getrandom::fill(secret.as_mut()).map_err(KeyError::NoRandomness)?;
-        Ok(NodeKey::from_secret(&secret))
+        Ok(LedgerSigningKey::from_secret(&secret))
     }
 
     /// The key with this secret half. For simulations and tests, which must be repeatable; nobody else
     /// should know 32 such bytes.
-    pub fn from_secret(secret: &[u8; 32]) -> NodeKey {
+    pub fn from_secret(secret: &[u8; 32]) -> LedgerSigningKey {
         let signer = Ed25519KeyPair::from_seed_unchecked(secret).expect("any 32 bytes are a secret key");
         let secret = Box::new(SigningKey::from_bytes(secret));
         let public = PublicKey(secret.verifying_key());
-        NodeKey { secret, signer, public }
+        LedgerSigningKey { secret, signer, public }
     }
 
     /// The half that others verify with.
@@ -119,7 +119,7 @@ impl NodeKey {
 }
 
 // By hand: the secret half must not be among what a log or a panic shows.
-impl fmt::Debug for NodeKey {
+impl fmt::Debug for LedgerSigningKey {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(formatter, "NodeKey({})", self.id())
     }
@@ -158,11 +158,11 @@ mod tests {
     #[test]
     fn both_ed25519_implementations_make_the_same_signature() {
         for seed in 0..=255 {
-            let key = NodeKey::from_secret(&[seed; 32]);
+            let key = LedgerSigningKey::from_secret(&[seed; 32]);
             let message = vec![seed; usize::from(seed) * 3];
             let signature = key.sign(&message);
             assert_eq!(signature, key.secret.sign(&message).to_bytes());
-            assert!(key.public_key().has_signed(&message, &signature));
+            assert!(key.public_key().is_valid_signature(&message, &signature));
         }
     }
 }

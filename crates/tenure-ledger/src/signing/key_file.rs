@@ -9,7 +9,7 @@ use rustix::fs::{Mode, OFlags};
 use thiserror::Error;
 use zeroize::Zeroizing;
 
-use super::key::{KeyError, NodeKey};
+use super::key::{KeyError, LedgerSigningKey};
 
 /// What the file begins with; 64 hexadecimal digits and the end of the line follow.
 const PREFIX: &[u8; 19] = b"tenure-node-key-v1 ";
@@ -29,7 +29,7 @@ pub enum KeyFileError {
     },
     /// Others could read the secret. Whether they have is for people to judge.
     #[error("others can reach the key in {path} (mode {mode:04o}); run: chmod 600 {quoted}", path = path.display())]
-    OpenToOthers {
+    TooPermissive {
         /// Which file.
         path: PathBuf,
         /// Its permissions.
@@ -39,17 +39,17 @@ pub enum KeyFileError {
     },
     /// It is not a key file, or one that was damaged. Put back a copy; a new key is another node.
     #[error("{path} is not a key file of this version", path = path.display())]
-    NotAKeyFile {
+    InvalidKeyFile {
         /// Which file.
         path: PathBuf,
     },
     /// The file cannot be read or written.
-    #[error("{path} cannot be {done}", path = path.display())]
+    #[error("{path} cannot be {action}", path = path.display())]
     Io {
         /// Which file.
         path: PathBuf,
         /// What was tried.
-        done: &'static str,
+        action: &'static str,
         /// What the system said.
         #[source]
         source: io::Error,
@@ -59,14 +59,14 @@ pub enum KeyFileError {
     Key(#[from] KeyError),
 }
 
-impl NodeKey {
+impl LedgerSigningKey {
     /// Makes a new key and keeps it in a new file at `path`, which only its owner can read. The file is
     /// there whole or not at all, and durable when this returns.
-    pub fn create(path: &Path) -> Result<NodeKey, KeyFileError> {
-        let key = NodeKey::generate()?;
+    pub fn create(path: &Path) -> Result<LedgerSigningKey, KeyFileError> {
+        let key = LedgerSigningKey::generate()?;
         let failed = |source: io::Error| match source.kind() {
             io::ErrorKind::AlreadyExists => KeyFileError::Exists { path: path.into() },
-            _ => KeyFileError::Io { path: path.into(), done: "written", source },
+            _ => KeyFileError::Io { path: path.into(), action: "written", source },
         };
         // Under another name first, for a crash in the middle must not leave half a key. The name is the
         // key's own, so that two that start at once do not write into one file.
@@ -80,8 +80,8 @@ impl NodeKey {
     }
 
     /// Reads the key at `path`; refuses one that others than its owner can reach.
-    pub fn load(path: &Path) -> Result<NodeKey, KeyFileError> {
-        let failed = |source| KeyFileError::Io { path: path.into(), done: "read", source };
+    pub fn load(path: &Path) -> Result<LedgerSigningKey, KeyFileError> {
+        let failed = |source| KeyFileError::Io { path: path.into(), action: "read", source };
         // Not waiting: a pipe in the place of the file would keep the start waiting for ever.
         let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC;
         let mut file =
@@ -89,21 +89,21 @@ impl NodeKey {
         // Asked of the open file: the path could name another one by now.
         let metadata = file.metadata().map_err(failed)?;
         if !metadata.is_file() {
-            return Err(KeyFileError::NotAKeyFile { path: path.into() });
+            return Err(KeyFileError::InvalidKeyFile { path: path.into() });
         }
         let mode = metadata.permissions().mode() & 0o7777;
         if mode & 0o077 != 0 {
-            return Err(KeyFileError::OpenToOthers { path: path.into(), mode, quoted: quoted(path) });
+            return Err(KeyFileError::TooPermissive { path: path.into(), mode, quoted: quoted(path) });
         }
         let mut bytes = Zeroizing::new([0; LENGTH + 1]);
-        let length = fill(&mut file, &mut bytes).map_err(failed)?;
-        parse(&bytes[..length]).ok_or_else(|| KeyFileError::NotAKeyFile { path: path.into() })
+        let length = read_up_to(&mut file, &mut bytes).map_err(failed)?;
+        parse(&bytes[..length]).ok_or_else(|| KeyFileError::InvalidKeyFile { path: path.into() })
     }
 }
 
 /// Reads until `bytes` are full or the file ends. A buffer of fixed size, as one that grew would leave copies
 /// of the secret behind; of one byte more than a key file has, to see that there is none.
-fn fill(file: &mut File, bytes: &mut [u8; LENGTH + 1]) -> io::Result<usize> {
+fn read_up_to(file: &mut File, bytes: &mut [u8; LENGTH + 1]) -> io::Result<usize> {
     let mut length = 0;
     loop {
         match file.read(&mut bytes[length..])? {
@@ -113,14 +113,14 @@ fn fill(file: &mut File, bytes: &mut [u8; LENGTH + 1]) -> io::Result<usize> {
     }
 }
 
-fn parse(bytes: &[u8]) -> Option<NodeKey> {
+fn parse(bytes: &[u8]) -> Option<LedgerSigningKey> {
     let digits = bytes.strip_prefix(PREFIX)?.strip_suffix(b"\n")?;
     let mut secret = Zeroizing::new([0; 32]);
     hex::decode_to_slice(digits, secret.as_mut()).ok()?;
-    Some(NodeKey::from_secret(&secret))
+    Some(LedgerSigningKey::from_secret(&secret))
 }
 
-fn write_new(path: &Path, key: &NodeKey) -> io::Result<()> {
+fn write_new(path: &Path, key: &LedgerSigningKey) -> io::Result<()> {
     let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)?;
     let mut line = Zeroizing::new(Vec::with_capacity(LENGTH));
     line.extend_from_slice(PREFIX);

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use thiserror::Error;
 
-use super::entry::{KeyAdded, KeyEntry, KeyRetired};
 use super::key::{KeyId, PublicKey, SignatureBytes};
+use super::key_entry::{KeyAdded, KeyEntry, KeyRetired};
 use crate::ledger::LedgerId;
 
 /// The keys of one ledger, each vouched for by one before it.
@@ -15,14 +15,14 @@ use crate::ledger::LedgerId;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Keyring {
     ledger: LedgerId,
-    keys: BTreeMap<KeyId, Known>,
+    keys: BTreeMap<KeyId, KeyRecord>,
     first: Option<KeyId>,
     /// The number of the latest entry.
     latest: Option<u64>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct Known {
+struct KeyRecord {
     public_key: PublicKey,
     added_at: u64,
     retired_at: Option<u64>,
@@ -50,7 +50,7 @@ pub enum KeyringError {
     },
     /// The key did not exist yet.
     #[error("key {key_id} was added by event {added_at}; what is signed belongs to event {seq}")]
-    NotYet {
+    NotYetAdded {
         /// Which key.
         key_id: KeyId,
         /// By which event it was added.
@@ -72,13 +72,13 @@ pub enum KeyringError {
     },
     /// The id is not that of the key beside it.
     #[error("key {key_id} is not the id of the key beside it")]
-    OtherKey {
+    KeyIdMismatch {
         /// What it says.
         key_id: KeyId,
     },
     /// The signature is not that of the key which is said to have signed.
     #[error("the entry about key {key_id} was not signed by key {signed_by}")]
-    NotGenuine {
+    InvalidSignature {
         /// What the entry is about.
         key_id: KeyId,
         /// Who is said to have signed it.
@@ -134,12 +134,12 @@ impl Keyring {
     }
 
     /// Every key that may sign now.
-    pub fn live(&self) -> impl Iterator<Item = PublicKey> {
+    pub fn active_keys(&self) -> impl Iterator<Item = PublicKey> {
         self.keys.values().filter(|known| known.retired_at.is_none()).map(|known| known.public_key)
     }
 
     /// Every key that the ledger ever had, by the event that added it, with the one that retired it.
-    pub fn all(&self) -> impl Iterator<Item = (u64, PublicKey, Option<u64>)> {
+    pub fn all_keys(&self) -> impl Iterator<Item = (u64, PublicKey, Option<u64>)> {
         let mut all: Vec<_> =
             self.keys.values().map(|known| (known.added_at, known.public_key, known.retired_at)).collect();
         all.sort_unstable_by_key(|(added_at, ..)| *added_at);
@@ -148,11 +148,11 @@ impl Keyring {
 
     /// The key with this id, if it may sign a batch that begins with event `seq`: later than the event that
     /// added it, and not later than the one that retired it.
-    pub fn key_for(&self, key_id: KeyId, seq: u64) -> Result<PublicKey, KeyringError> {
-        let Known { public_key, added_at, retired_at } =
+    pub fn key_valid_at(&self, key_id: KeyId, seq: u64) -> Result<PublicKey, KeyringError> {
+        let KeyRecord { public_key, added_at, retired_at } =
             *self.keys.get(&key_id).ok_or(KeyringError::Unknown { key_id })?;
         if seq <= added_at {
-            return Err(KeyringError::NotYet { key_id, added_at, seq });
+            return Err(KeyringError::NotYetAdded { key_id, added_at, seq });
         }
         match retired_at {
             // A batch is signed as a whole, also the one that holds the retirement.
@@ -164,25 +164,25 @@ impl Keyring {
     fn add(&mut self, seq: u64, added: &KeyAdded) -> Result<(), KeyringError> {
         let KeyAdded { key_id, public_key, signed_by, signature } = added;
         if public_key.id() != *key_id {
-            return Err(KeyringError::OtherKey { key_id: *key_id });
+            return Err(KeyringError::KeyIdMismatch { key_id: *key_id });
         }
         if self.keys.contains_key(key_id) {
             return Err(KeyringError::AddedTwice { key_id: *key_id });
         }
         let is_first = self.keys.is_empty() && signed_by == key_id;
-        let signer = if is_first { *public_key } else { self.key_for(*signed_by, seq)? };
-        check(*key_id, *signed_by, signer, &added.message(self.ledger), signature)?;
-        self.keys.insert(*key_id, Known { public_key: *public_key, added_at: seq, retired_at: None });
+        let signer = if is_first { *public_key } else { self.key_valid_at(*signed_by, seq)? };
+        verify_entry(*key_id, *signed_by, signer, &added.message(self.ledger), signature)?;
+        self.keys.insert(*key_id, KeyRecord { public_key: *public_key, added_at: seq, retired_at: None });
         self.first.get_or_insert(*key_id);
         Ok(())
     }
 
     fn retire(&mut self, seq: u64, retired: &KeyRetired) -> Result<(), KeyringError> {
         let KeyRetired { key_id, signed_by, signature } = retired;
-        self.key_for(*key_id, seq)?;
-        let signer = self.key_for(*signed_by, seq)?;
-        check(*key_id, *signed_by, signer, &retired.message(self.ledger), signature)?;
-        if self.live().count() == 1 {
+        self.key_valid_at(*key_id, seq)?;
+        let signer = self.key_valid_at(*signed_by, seq)?;
+        verify_entry(*key_id, *signed_by, signer, &retired.message(self.ledger), signature)?;
+        if self.active_keys().count() == 1 {
             return Err(KeyringError::LastKey { key_id: *key_id });
         }
         if let Some(known) = self.keys.get_mut(key_id) {
@@ -192,16 +192,16 @@ impl Keyring {
     }
 }
 
-fn check(
+fn verify_entry(
     key_id: KeyId,
     signed_by: KeyId,
     signer: PublicKey,
     message: &[u8],
     signature: &SignatureBytes,
 ) -> Result<(), KeyringError> {
-    if signer.has_signed(message, signature) {
+    if signer.is_valid_signature(message, signature) {
         Ok(())
     } else {
-        Err(KeyringError::NotGenuine { key_id, signed_by })
+        Err(KeyringError::InvalidSignature { key_id, signed_by })
     }
 }

@@ -26,9 +26,11 @@
 use std::fmt;
 
 use tenure_core::authority::Authority;
-use tenure_core::kernel::{Event, Fence, Holder, Issued, LeaseView, Mode, Resource, State, Tick};
+use tenure_core::kernel::{
+    Event, Fence, Holder, IssuedLease, KernelState, LeaseMode, LeaseView, Resource, Tick,
+};
 
-use super::bytes::put_text;
+use super::byte_format::put_text;
 use crate::batch::{BatchBytes, Hash};
 use crate::ledger::LedgerId;
 
@@ -38,13 +40,13 @@ const EVENTS_PREFIX: &[u8; 16] = b"tenure.events.v1";
 
 /// What a lease says of itself, as it was issued or renewed: only values that never change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Terms<'a> {
+pub struct SignedTerms<'a> {
     /// On what, by its full name.
     pub resource: &'a Resource,
     /// Who holds it, by the full name.
     pub holder: &'a Holder,
     /// How it is held.
-    pub mode: Mode,
+    pub mode: LeaseMode,
     /// Its number.
     pub fence: Fence,
     /// When it was issued, or renewed to these terms.
@@ -55,7 +57,7 @@ pub struct Terms<'a> {
     pub authority: Option<&'a Authority>,
 }
 
-impl<'a> Terms<'a> {
+impl<'a> SignedTerms<'a> {
     /// The terms of a renewal at `at`, of a lease that stays what it is in all but its end.
     pub fn of_renewed(lease: LeaseView<'a>, at: Tick, expires_at: Tick) -> Self {
         let LeaseView { resource, holder, fence, work, .. } = lease;
@@ -65,18 +67,18 @@ impl<'a> Terms<'a> {
 
     /// The bytes that the leaf is the hash of.
     pub fn to_bytes(&self, ledger: LedgerId) -> Vec<u8> {
-        let mut bytes = Vec::with_capacity(self.most_bytes());
-        self.put(ledger, &mut bytes);
+        let mut bytes = Vec::with_capacity(self.max_bytes());
+        self.encode_into(ledger, &mut bytes);
         bytes
     }
 
     /// No longer than this.
-    fn most_bytes(&self) -> usize {
-        let authority = self.authority.map_or(0, |authority| 128 + authority.scope.bytes());
+    fn max_bytes(&self) -> usize {
+        let authority = self.authority.map_or(0, |authority| 128 + authority.scope.byte_size());
         112 + self.resource.as_str().len() + self.holder.as_str().len() + authority
     }
 
-    fn put(&self, ledger: LedgerId, bytes: &mut Vec<u8>) {
+    fn encode_into(&self, ledger: LedgerId, bytes: &mut Vec<u8>) {
         match self.authority {
             None => bytes.extend_from_slice(PREFIX),
             Some(_) => bytes.extend_from_slice(AUTHORITY_PREFIX),
@@ -98,9 +100,9 @@ impl<'a> Terms<'a> {
     }
 }
 
-impl<'a> From<&'a Issued> for Terms<'a> {
-    fn from(issued: &'a Issued) -> Self {
-        let Issued { resource, holder, mode, fence, at, expires_at, authority, .. } = issued;
+impl<'a> From<&'a IssuedLease> for SignedTerms<'a> {
+    fn from(issued: &'a IssuedLease) -> Self {
+        let IssuedLease { resource, holder, mode, fence, at, expires_at, authority, .. } = issued;
         let (mode, fence, at, expires_at) = (*mode, *fence, *at, *expires_at);
         Self { resource, holder, mode, fence, at, expires_at, authority: authority.as_deref() }
     }
@@ -112,40 +114,45 @@ pub struct Leaf(pub(super) [u8; 32]);
 
 impl Leaf {
     /// The leaf of a lease with these terms.
-    pub fn of(ledger: LedgerId, terms: &Terms<'_>) -> Leaf {
-        Leaf::of_using(ledger, terms, &mut Vec::new())
+    pub fn of(ledger: LedgerId, terms: &SignedTerms<'_>) -> Leaf {
+        Leaf::of_with_buffer(ledger, terms, &mut Vec::new())
     }
 
     /// The same, with room to write in that is used again and again: a batch has hundreds of these.
-    fn of_using(ledger: LedgerId, terms: &Terms<'_>, room: &mut Vec<u8>) -> Leaf {
-        room.clear();
-        room.reserve(terms.most_bytes());
-        terms.put(ledger, room);
-        Leaf(*blake3::hash(room).as_bytes())
+    fn of_with_buffer(ledger: LedgerId, terms: &SignedTerms<'_>, buffer: &mut Vec<u8>) -> Leaf {
+        buffer.clear();
+        buffer.reserve(terms.max_bytes());
+        terms.encode_into(ledger, buffer);
+        Leaf(*blake3::hash(buffer).as_bytes())
     }
 
     /// The leaf of a lease that begins.
-    pub fn of_issued(ledger: LedgerId, issued: &Issued) -> Leaf {
-        Leaf::of(ledger, &Terms::from(issued))
+    pub fn of_issued(ledger: LedgerId, issued: &IssuedLease) -> Leaf {
+        Leaf::of(ledger, &SignedTerms::from(issued))
     }
 
     /// The leaf of a lease that is renewed at `at`.
     pub fn of_renewed(ledger: LedgerId, lease: LeaseView<'_>, at: Tick, expires_at: Tick) -> Leaf {
-        Leaf::of(ledger, &Terms::of_renewed(lease, at, expires_at))
+        Leaf::of(ledger, &SignedTerms::of_renewed(lease, at, expires_at))
     }
 
     /// The leaf of what `event` grants or renews, where `state` is what it is part of already; nothing for events
     /// that give nobody anything.
     /// `room` is to write in, and can be used again for the next.
-    pub fn of_event(ledger: LedgerId, state: &State, event: &Event, room: &mut Vec<u8>) -> Option<Leaf> {
+    pub fn of_event(
+        ledger: LedgerId,
+        state: &KernelState,
+        event: &Event,
+        room: &mut Vec<u8>,
+    ) -> Option<Leaf> {
         let terms = match event {
-            Event::Issued(issued) => Terms::from(issued),
+            Event::Issued(issued) => SignedTerms::from(issued),
             Event::Renewed { lease, at, expires_at, .. } => {
-                Terms::of_renewed(state.lease(*lease)?, *at, *expires_at)
+                SignedTerms::of_renewed(state.lease(*lease)?, *at, *expires_at)
             }
             _ => return None,
         };
-        Some(Leaf::of_using(ledger, &terms, room))
+        Some(Leaf::of_with_buffer(ledger, &terms, room))
     }
 
     /// The leaf of all events of a batch, whatever they say: releases and expiries are signed by it. It is the last
@@ -169,20 +176,20 @@ impl fmt::Debug for Leaf {
 }
 
 /// The number that stands for a mode in stored events. It is signed, so it must never change.
-pub(super) fn mode_code(mode: Mode) -> u8 {
+pub(super) fn mode_code(mode: LeaseMode) -> u8 {
     match mode {
-        Mode::Exclusive => 1,
-        Mode::Shared => 2,
-        Mode::Provides => 3,
-        Mode::Consumes => 4,
-        Mode::DependsOn => 5,
-        Mode::Mutates => 6,
-        Mode::Deletes => 7,
-        Mode::Renames => 8,
+        LeaseMode::Exclusive => 1,
+        LeaseMode::Shared => 2,
+        LeaseMode::Provides => 3,
+        LeaseMode::Consumes => 4,
+        LeaseMode::DependsOn => 5,
+        LeaseMode::Mutates => 6,
+        LeaseMode::Deletes => 7,
+        LeaseMode::Renames => 8,
     }
 }
 
 /// The mode that `code` stands for.
-pub(super) fn mode_of(code: u8) -> Option<Mode> {
-    Mode::ALL.into_iter().find(|mode| mode_code(*mode) == code)
+pub(super) fn mode_from_code(code: u8) -> Option<LeaseMode> {
+    LeaseMode::ALL.into_iter().find(|mode| mode_code(*mode) == code)
 }

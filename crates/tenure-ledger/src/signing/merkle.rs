@@ -11,10 +11,10 @@ use thiserror::Error;
 use super::leaf::Leaf;
 
 /// The most leaves of one tree. With more, a path and its signature would not fit into an event.
-pub const MOST_LEAVES: u16 = 4096;
+pub const MAX_LEAVES: u16 = 4096;
 
 /// The most steps from a leaf to the root.
-pub const LONGEST_PATH: usize = 12;
+pub const MAX_PATH_LENGTH: usize = 12;
 
 const PREFIX: &[u8; 14] = b"tenure.node.v1";
 
@@ -24,19 +24,19 @@ pub type Node = [u8; 32];
 /// Why there is no tree, or no way through it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 #[non_exhaustive]
-pub enum TreeError {
+pub enum MerkleError {
     /// A batch without leases is not signed.
     #[error("there is nothing to sign: no lease is issued or renewed")]
     Empty,
     /// The caller puts fewer leases into a batch.
-    #[error("{leaves} leases are too many for one signature; at most {MOST_LEAVES} are allowed")]
-    TooMany {
+    #[error("{leaves} leases are too many for one signature; at most {MAX_LEAVES} are allowed")]
+    TooManyLeaves {
         /// How many there are.
         leaves: usize,
     },
     /// Two leases have the same terms, which no two leases of one ledger have.
     #[error("the same lease stands twice in one batch")]
-    Twice,
+    DuplicateLeaf,
     /// There are not so many leaves.
     #[error("there is no leaf {index} among {count}")]
     NoSuchLeaf {
@@ -46,40 +46,40 @@ pub enum TreeError {
         count: u16,
     },
     /// The path does not fit the leaf's place.
-    #[error("a path of {found} steps was given where {needed} are needed")]
+    #[error("a path of {found} steps was given where {expected} are expected")]
     PathLength {
         /// How many steps were given.
         found: usize,
         /// How many there are from this place.
-        needed: usize,
+        expected: usize,
     },
     /// The way up ends somewhere else.
     #[error("the leaf is not in the tree")]
-    NotInTree,
+    LeafNotFound,
 }
 
 /// Which leaf of how many.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Place {
+pub struct LeafPosition {
     index: u16,
     count: u16,
 }
 
 /// On which side a sibling stands.
 #[derive(Clone, Copy)]
-enum Side {
+enum SiblingSide {
     Left,
     Right,
 }
 
-impl Place {
+impl LeafPosition {
     /// Leaf `index`, counted from 0, of `count`.
-    pub fn new(index: u16, count: u16) -> Result<Place, TreeError> {
+    pub fn new(index: u16, count: u16) -> Result<LeafPosition, MerkleError> {
         match count {
-            0 => Err(TreeError::Empty),
-            _ if count > MOST_LEAVES => Err(TreeError::TooMany { leaves: count.into() }),
-            _ if index >= count => Err(TreeError::NoSuchLeaf { index, count }),
-            _ => Ok(Place { index, count }),
+            0 => Err(MerkleError::Empty),
+            _ if count > MAX_LEAVES => Err(MerkleError::TooManyLeaves { leaves: count.into() }),
+            _ if index >= count => Err(MerkleError::NoSuchLeaf { index, count }),
+            _ => Ok(LeafPosition { index, count }),
         }
     }
 
@@ -99,10 +99,10 @@ impl Place {
     }
 
     /// Where the siblings stand, from the leaf upwards.
-    fn steps(self) -> impl Iterator<Item = Side> {
+    fn steps(self) -> impl Iterator<Item = SiblingSide> {
         let (mut index, mut width) = (self.index, self.count);
         let levels = iter::from_fn(move || {
-            let side = if index % 2 == 1 { Side::Left } else { Side::Right };
+            let side = if index % 2 == 1 { SiblingSide::Left } else { SiblingSide::Right };
             let is_alone = index % 2 == 0 && index + 1 == width;
             let is_root = width == 1;
             (index, width) = (index / 2, width.div_ceil(2));
@@ -114,27 +114,27 @@ impl Place {
 
 /// A tree with all its levels, from which a path is read off.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Tree {
+pub struct MerkleTree {
     /// From the leaves to the root.
     levels: Vec<Vec<Node>>,
     root: Node,
     count: u16,
 }
 
-impl Tree {
+impl MerkleTree {
     /// The tree over `leaves`, in this order.
-    pub fn new(leaves: &[Leaf]) -> Result<Tree, TreeError> {
-        let too_many = TreeError::TooMany { leaves: leaves.len() };
+    pub fn new(leaves: &[Leaf]) -> Result<MerkleTree, MerkleError> {
+        let too_many = MerkleError::TooManyLeaves { leaves: leaves.len() };
         let count = u16::try_from(leaves.len()).map_err(|_| too_many)?;
-        if count > MOST_LEAVES {
+        if count > MAX_LEAVES {
             return Err(too_many);
         }
-        let mut levels = Vec::with_capacity(LONGEST_PATH);
+        let mut levels = Vec::with_capacity(MAX_PATH_LENGTH);
         let mut level: Vec<Node> = leaves.iter().map(|leaf| leaf.0).collect();
         loop {
             match level.as_slice() {
-                [] => return Err(TreeError::Empty),
-                [root] => return Ok(Tree { root: *root, levels, count }),
+                [] => return Err(MerkleError::Empty),
+                [root] => return Ok(MerkleTree { root: *root, levels, count }),
                 nodes => {
                     let above = nodes.chunks(2).map(parent).collect::<Result<_, _>>()?;
                     levels.push(std::mem::replace(&mut level, above));
@@ -154,8 +154,8 @@ impl Tree {
     }
 
     /// The siblings on the way from leaf `index`, counted from 0, to the root.
-    pub fn path(&self, index: u16) -> Result<Vec<Node>, TreeError> {
-        let mut index = usize::from(Place::new(index, self.count)?.index);
+    pub fn path(&self, index: u16) -> Result<Vec<Node>, MerkleError> {
+        let mut index = usize::from(LeafPosition::new(index, self.count)?.index);
         let mut path = Vec::with_capacity(self.levels.len());
         for level in &self.levels {
             path.extend(level.get(index ^ 1));
@@ -166,37 +166,37 @@ impl Tree {
 }
 
 /// The root of the tree over `leaves`.
-pub fn root(leaves: &[Leaf]) -> Result<Node, TreeError> {
-    Tree::new(leaves).map(|tree| tree.root)
+pub fn root(leaves: &[Leaf]) -> Result<Node, MerkleError> {
+    MerkleTree::new(leaves).map(|tree| tree.root)
 }
 
 /// The siblings on the way from leaf `index` to the root. Who needs several keeps the [`Tree`].
-pub fn path(leaves: &[Leaf], index: u16) -> Result<Vec<Node>, TreeError> {
-    Tree::new(leaves)?.path(index)
+pub fn path(leaves: &[Leaf], index: u16) -> Result<Vec<Node>, MerkleError> {
+    MerkleTree::new(leaves)?.path(index)
 }
 
 /// Where `path` leads from `leaf` at `place`.
-pub fn climb(leaf: Leaf, place: Place, path: &[Node]) -> Result<Node, TreeError> {
+pub fn root_from_path(leaf: Leaf, place: LeafPosition, path: &[Node]) -> Result<Node, MerkleError> {
     let needed = place.path_length();
     if path.len() != needed {
-        return Err(TreeError::PathLength { found: path.len(), needed });
+        return Err(MerkleError::PathLength { found: path.len(), expected: needed });
     }
     place.steps().zip(path).try_fold(leaf.0, |node, (side, sibling)| match side {
-        Side::Left => parent(&[*sibling, node]),
-        Side::Right => parent(&[node, *sibling]),
+        SiblingSide::Left => parent(&[*sibling, node]),
+        SiblingSide::Right => parent(&[node, *sibling]),
     })
 }
 
 /// Whether `leaf` stands at `place` in the tree with this root.
-pub fn verify(leaf: Leaf, place: Place, path: &[Node], root: &Node) -> Result<(), TreeError> {
-    if climb(leaf, place, path)? == *root { Ok(()) } else { Err(TreeError::NotInTree) }
+pub fn verify(leaf: Leaf, place: LeafPosition, path: &[Node], root: &Node) -> Result<(), MerkleError> {
+    if root_from_path(leaf, place, path)? == *root { Ok(()) } else { Err(MerkleError::LeafNotFound) }
 }
 
 /// What stands above one or two neighbours.
-fn parent(children: &[Node]) -> Result<Node, TreeError> {
+fn parent(children: &[Node]) -> Result<Node, MerkleError> {
     match children {
         // Equal neighbours could change places, and one proof would have two forms.
-        [left, right] if left == right => Err(TreeError::Twice),
+        [left, right] if left == right => Err(MerkleError::DuplicateLeaf),
         [left, right] => {
             let mut bytes = [0; PREFIX.len() + 64];
             bytes[..PREFIX.len()].copy_from_slice(PREFIX);
@@ -205,7 +205,7 @@ fn parent(children: &[Node]) -> Result<Node, TreeError> {
             Ok(*blake3::hash(&bytes).as_bytes())
         }
         [alone] => Ok(*alone),
-        _ => Err(TreeError::Empty),
+        _ => Err(MerkleError::Empty),
     }
 }
 
@@ -220,13 +220,13 @@ mod tests {
     // The attack on trees without prefixes: a tree of the inner nodes has the same root as the tree itself.
     #[test]
     fn an_interior_node_does_not_verify_as_a_leaf() {
-        let four = Tree::new(&leaves(4)).unwrap();
-        let inner: Vec<_> = four.levels[1].iter().map(|node| Leaf(*node)).collect();
-        let place = Place::new(0, 2).unwrap();
-        assert_eq!(verify(inner[0], place, &[inner[1].0], &four.root), Ok(()), "only as leaf 0 of 2");
-        let place = Place::new(0, 4).unwrap();
-        let found = verify(inner[0], place, &[inner[1].0], &four.root);
-        assert_eq!(found, Err(TreeError::PathLength { found: 1, needed: 2 }), "and 4 is what was signed");
+        let four = MerkleTree::new(&leaves(4)).unwrap();
+        let interior: Vec<_> = four.levels[1].iter().map(|node| Leaf(*node)).collect();
+        let place = LeafPosition::new(0, 2).unwrap();
+        assert_eq!(verify(interior[0], place, &[interior[1].0], &four.root), Ok(()), "only as leaf 0 of 2");
+        let place = LeafPosition::new(0, 4).unwrap();
+        let found = verify(interior[0], place, &[interior[1].0], &four.root);
+        assert_eq!(found, Err(MerkleError::PathLength { found: 1, expected: 2 }), "and 4 is what was signed");
     }
 
     // CVE-2012-2459: where the last node is doubled, the lists a b c and a b c c have one root.
@@ -236,7 +236,7 @@ mod tests {
             let mut doubled = leaves(count);
             let tail = if count == 6 { 2 } else { 1 };
             doubled.extend_from_within(doubled.len() - tail..);
-            assert_eq!(root(&doubled), Err(TreeError::Twice), "{count} leaves");
+            assert_eq!(root(&doubled), Err(MerkleError::DuplicateLeaf), "{count} leaves");
         }
     }
 

@@ -24,26 +24,26 @@
 //! - **That nobody else was granted the same.** Whoever has the key can sign anything. The promise that two
 //!   leases never collide is the registrar's, not the signature's.
 
-pub(crate) mod bytes;
-mod checkpoint_seal;
-mod entry;
+mod batch_signature;
+pub(crate) mod byte_format;
+mod checkpoint_signature;
 mod key;
+mod key_entry;
 mod key_file;
 mod keyring;
 mod leaf;
 mod lease_signature;
 pub mod merkle;
 mod passport;
-mod seal;
 
 pub use crate::ledger::LedgerId;
-pub use bytes::FormError;
-pub(crate) use checkpoint_seal::CheckpointSeal;
-pub use entry::{KeyAdded, KeyEntry, KeyEntryError, KeyRetired};
-pub use key::{KeyError, KeyId, NodeKey, PublicKey, SignatureBytes};
+pub use batch_signature::{BatchSignature, SignatureError, SignedBatch, sign_batch};
+pub use byte_format::DecodeError;
+pub(crate) use checkpoint_signature::CheckpointSignature;
+pub use key::{KeyError, KeyId, LedgerSigningKey, PublicKey, SignatureBytes};
+pub use key_entry::{KeyAdded, KeyEntry, KeyEntryError, KeyRetired};
 pub use key_file::KeyFileError;
 pub use keyring::{Keyring, KeyringError};
-pub use leaf::{Leaf, Terms};
+pub use leaf::{Leaf, SignedTerms};
 pub use lease_signature::LeaseSignature;
 pub use passport::{Claims, Passport, PassportError, TrustedKeys};
-pub use seal::{Seal, SealedBatch, SignatureError, seal_batch};

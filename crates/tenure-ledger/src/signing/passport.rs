@@ -19,27 +19,27 @@ use std::collections::BTreeMap;
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use tenure_core::authority::{Authority, Budget, LeaseScope};
-use tenure_core::kernel::{Fence, Holder, Mode, Resource, Tick};
+use tenure_core::kernel::{Fence, Holder, LeaseMode, Resource, Tick};
 use tenure_core::rules::names::{InvalidInput, MAX_NAME_BYTES, MAX_RESOURCE_BYTES};
 use thiserror::Error;
 
-use super::bytes::{FormError, Reader, put_text};
+use super::byte_format::{ByteReader, DecodeError, put_text};
 use super::key::{KeyId, PublicKey};
-use super::leaf::{Leaf, Terms, mode_code, mode_of};
+use super::leaf::{Leaf, SignedTerms, mode_code, mode_from_code};
 use super::lease_signature::LeaseSignature;
 use crate::ledger::LedgerId;
 
 const VERSION: u8 = 1;
 /// Of a lease with authority.
-const WITH_AUTHORITY: u8 = 2;
+const VERSION_WITH_AUTHORITY: u8 = 2;
 
 /// The most bytes of what a lease allows.
-const MOST_AUTHORITY_BYTES: usize =
-    8 + 4 + 1 + 3 * 4 * (1 + LeaseScope::MOST_NAMES) + LeaseScope::MOST_BYTES + Budget::BYTES;
+const MAX_AUTHORITY_BYTES: usize =
+    8 + 4 + 1 + 3 * 4 * (1 + LeaseScope::MAX_NAMES) + LeaseScope::MAX_BYTES + Budget::BYTES;
 
 /// No passport of a lease without authority is longer, in bytes.
-const MOST_BYTES: usize =
-    1 + 16 + 8 + 1 + 8 + 8 + 4 + MAX_RESOURCE_BYTES + 4 + MAX_NAME_BYTES + LeaseSignature::MOST_BYTES;
+const MAX_BYTES: usize =
+    1 + 16 + 8 + 1 + 8 + 8 + 4 + MAX_RESOURCE_BYTES + 4 + MAX_NAME_BYTES + LeaseSignature::MAX_BYTES;
 
 /// A passport as it came in. It claims something only after [`Passport::verify`].
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -62,7 +62,7 @@ pub struct Claims {
     /// Who holds it.
     pub holder: Holder,
     /// How it is held.
-    pub mode: Mode,
+    pub mode: LeaseMode,
     /// Its number: a resource refuses any that is lower than the highest it has seen.
     pub fence: Fence,
     /// When it was issued, or last renewed, on the registrar's clock.
@@ -94,7 +94,7 @@ pub enum PassportError {
     NotBase64,
     /// The bytes are not in the right form.
     #[error("the passport cannot be read: {0}")]
-    Form(#[from] FormError),
+    Form(#[from] DecodeError),
     /// A name in it cannot be one.
     #[error("the passport cannot be read: {0}")]
     Name(#[from] InvalidInput),
@@ -115,8 +115,8 @@ pub enum PassportError {
 
 impl Passport {
     /// The passport of a lease with these terms and this signature.
-    pub fn issue(ledger: LedgerId, terms: &Terms<'_>, signature: LeaseSignature) -> Passport {
-        let Terms { resource, holder, mode, fence, at, expires_at, authority } = *terms;
+    pub fn issue(ledger: LedgerId, terms: &SignedTerms<'_>, signature: LeaseSignature) -> Passport {
+        let SignedTerms { resource, holder, mode, fence, at, expires_at, authority } = *terms;
         let authority = authority.cloned();
         let (resource, holder) = (resource.clone(), holder.clone());
         let (lease_id, key_id) = (ledger.lease_id(fence), signature.key_id());
@@ -128,7 +128,7 @@ impl Passport {
     /// The passport as text.
     pub fn to_text(&self) -> String {
         let Claims { ledger, resource, holder, mode, fence, at, expires_at, authority, .. } = &self.claims;
-        let mut bytes = vec![if authority.is_some() { WITH_AUTHORITY } else { VERSION }];
+        let mut bytes = vec![if authority.is_some() { VERSION_WITH_AUTHORITY } else { VERSION }];
         bytes.extend_from_slice(&ledger.0);
         bytes.extend_from_slice(&fence.0.to_be_bytes());
         bytes.push(mode_code(*mode));
@@ -148,26 +148,29 @@ impl Passport {
     /// Reads what [`Self::to_text`] writes, and nothing else. What it says is worth nothing yet.
     pub fn parse(text: &str) -> Result<Passport, PassportError> {
         // What it begins with says whether it may be longer than most.
-        let more = if matches!(text.as_bytes(), [b'A', b'g'..=b'v', ..]) { MOST_AUTHORITY_BYTES } else { 0 };
-        if text.len() > (MOST_BYTES + more).div_ceil(3) * 4 {
+        let more = if matches!(text.as_bytes(), [b'A', b'g'..=b'v', ..]) { MAX_AUTHORITY_BYTES } else { 0 };
+        if text.len() > (MAX_BYTES + more).div_ceil(3) * 4 {
             return Err(PassportError::TooLong { characters: text.len() });
         }
         let bytes = URL_SAFE_NO_PAD.decode(text).map_err(|_| PassportError::NotBase64)?;
-        let has_authority = bytes.first() == Some(&WITH_AUTHORITY);
-        let mut reader = Reader::of_version(if has_authority { WITH_AUTHORITY } else { VERSION }, &bytes)?;
+        let has_authority = bytes.first() == Some(&VERSION_WITH_AUTHORITY);
+        let mut reader =
+            ByteReader::with_version(if has_authority { VERSION_WITH_AUTHORITY } else { VERSION }, &bytes)?;
         let (ledger, fence) = (LedgerId(reader.array()?), Fence(reader.u64()?));
         if fence > Fence::MAX {
-            return Err(FormError::Invalid { part: "fence", problem: "is larger than any" }.into());
+            return Err(DecodeError::Invalid { part: "fence", problem: "is larger than any" }.into());
         }
         let [mode] = reader.array()?;
-        let mode = mode_of(mode).ok_or(FormError::Invalid { part: "mode", problem: "is unknown" })?;
+        let mode =
+            mode_from_code(mode).ok_or(DecodeError::Invalid { part: "mode", problem: "is unknown" })?;
         let (at, expires_at) = (Tick(reader.u64()?), Tick(reader.u64()?));
         let resource = Resource::parse(reader.text("resource")?)?;
         let holder = Holder::parse(reader.text("holder")?)?;
         let authority = if has_authority { Some(read_authority(&mut reader)?) } else { None };
-        let signature = LeaseSignature::from_bytes(reader.rest())?;
+        let signature = LeaseSignature::from_bytes(reader.remaining())?;
         let authority = authority.as_ref();
-        let terms = Terms { resource: &resource, holder: &holder, mode, fence, at, expires_at, authority };
+        let terms =
+            SignedTerms { resource: &resource, holder: &holder, mode, fence, at, expires_at, authority };
         Ok(Passport::issue(ledger, &terms, signature))
     }
 
@@ -177,24 +180,24 @@ impl Passport {
         let key = trusted.0.get(&key_id).ok_or(PassportError::UntrustedKey { key_id })?;
         let Claims { ledger, .. } = self.claims;
         let leaf = Leaf::of(ledger, &self.terms());
-        if self.signature.is_by(*key, ledger, leaf) {
+        if self.signature.is_signed_by(*key, ledger, leaf) {
             Ok(self.claims.clone())
         } else {
             Err(PassportError::NotGenuine { key_id })
         }
     }
 
-    fn terms(&self) -> Terms<'_> {
+    fn terms(&self) -> SignedTerms<'_> {
         let Claims { resource, holder, mode, fence, at, expires_at, authority, .. } = &self.claims;
         let (mode, fence, at, expires_at) = (*mode, *fence, *at, *expires_at);
-        Terms { resource, holder, mode, fence, at, expires_at, authority: authority.as_ref() }
+        SignedTerms { resource, holder, mode, fence, at, expires_at, authority: authority.as_ref() }
     }
 }
 
-fn read_authority(reader: &mut Reader<'_>) -> Result<Authority, PassportError> {
+fn read_authority(reader: &mut ByteReader<'_>) -> Result<Authority, PassportError> {
     let parent = Fence(reader.u64()?);
     if parent > Fence::MAX {
-        return Err(FormError::Invalid { part: "parent", problem: "is larger than any" }.into());
+        return Err(DecodeError::Invalid { part: "parent", problem: "is larger than any" }.into());
     }
     let scope = LeaseScope::from_canonical_bytes(reader.bytes()?)?;
     let budget = Budget::from_canonical_bytes(reader.array()?);

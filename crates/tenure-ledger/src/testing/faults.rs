@@ -2,7 +2,7 @@
 
 use std::io;
 
-use super::chance::Chance;
+use super::rng::FaultRng;
 
 /// What is planned. Counters count down to the operation that goes wrong: 0 is the next one.
 #[derive(Debug, Clone, Default)]
@@ -11,60 +11,68 @@ pub(crate) struct Faults {
     pub(crate) operations: u64,
     pub(crate) crash_after: Option<u64>,
     /// From the crash to the restart.
-    pub(crate) is_off: bool,
+    pub(crate) is_powered_off: bool,
     pub(crate) failing_sync: Option<u64>,
     pub(crate) failing_write: Option<u64>,
     pub(crate) stalling_sync: Option<(u64, u64)>,
     pub(crate) flipping_read: Option<u64>,
     pub(crate) sync_cost: u64,
-    pub(crate) lies: bool,
+    pub(crate) ignores_syncs: bool,
     pub(crate) capacity: Option<u64>,
 }
 
 /// How an operation goes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Course {
+pub(crate) enum OperationOutcome {
     /// As it should.
-    Well,
+    Success,
     /// The machine goes off in the middle of it.
-    Cut,
+    Crash,
     /// With an error of the device.
-    Failing,
+    DeviceError,
 }
 
 impl Faults {
     /// Refuses everything on a machine that is off.
-    pub(crate) fn check_is_on(&self) -> io::Result<()> {
-        if self.is_off { Err(off()) } else { Ok(()) }
+    pub(crate) fn check_powered_on(&self) -> io::Result<()> {
+        if self.is_powered_off { Err(powered_off_error()) } else { Ok(()) }
     }
 
     /// Counts an operation, and says how it goes.
-    pub(crate) fn begin(&mut self) -> io::Result<Course> {
-        self.check_is_on()?;
+    pub(crate) fn begin_operation(&mut self) -> io::Result<OperationOutcome> {
+        self.check_powered_on()?;
         self.operations += 1;
         if is_due(&mut self.crash_after) {
-            self.is_off = true;
-            return Ok(Course::Cut);
+            self.is_powered_off = true;
+            return Ok(OperationOutcome::Crash);
         }
-        Ok(Course::Well)
+        Ok(OperationOutcome::Success)
     }
 
-    pub(crate) fn begin_write(&mut self) -> io::Result<Course> {
-        let course = self.begin()?;
-        Ok(if course == Course::Well && is_due(&mut self.failing_write) { Course::Failing } else { course })
+    pub(crate) fn begin_write(&mut self) -> io::Result<OperationOutcome> {
+        let outcome = self.begin_operation()?;
+        Ok(if outcome == OperationOutcome::Success && is_due(&mut self.failing_write) {
+            OperationOutcome::DeviceError
+        } else {
+            outcome
+        })
     }
 
-    pub(crate) fn begin_sync(&mut self) -> io::Result<Course> {
-        let course = self.begin()?;
-        if let Some((left, cost)) = self.stalling_sync {
-            self.stalling_sync = left.checked_sub(1).map(|left| (left, cost));
-            self.sync_cost += if left == 0 { cost } else { 0 };
+    pub(crate) fn begin_sync(&mut self) -> io::Result<OperationOutcome> {
+        let course = self.begin_operation()?;
+        if let Some((remaining, cost)) = self.stalling_sync {
+            self.stalling_sync = remaining.checked_sub(1).map(|left| (left, cost));
+            self.sync_cost += if remaining == 0 { cost } else { 0 };
         }
-        Ok(if course == Course::Well && is_due(&mut self.failing_sync) { Course::Failing } else { course })
+        Ok(if course == OperationOutcome::Success && is_due(&mut self.failing_sync) {
+            OperationOutcome::DeviceError
+        } else {
+            course
+        })
     }
 
     /// Spoils one bit of what is read, if it is time to.
-    pub(crate) fn spoil(&mut self, mut bytes: Vec<u8>, chance: &mut Chance) -> Vec<u8> {
+    pub(crate) fn corrupt_read(&mut self, mut bytes: Vec<u8>, chance: &mut FaultRng) -> Vec<u8> {
         if !bytes.is_empty() && is_due(&mut self.flipping_read) {
             let bit = chance.below(bytes.len() * 8);
             bytes[bit / 8] ^= 1 << (bit % 8);
@@ -79,7 +87,7 @@ fn is_due(countdown: &mut Option<u64>) -> bool {
     due
 }
 
-pub(crate) fn off() -> io::Error {
+pub(crate) fn powered_off_error() -> io::Error {
     io::Error::other("the machine is off")
 }
 

@@ -1,12 +1,12 @@
 //! For tests and simulations, never for a program: a disk on which everything goes wrong, and the suite that every
 //! ledger passes. Everything in here follows from a seed: no clock, no threads, no chance of its own.
 
-mod chance;
-mod content;
-mod control;
+pub mod conformance;
+mod directory_entries;
+mod fault_injection;
 mod faults;
 mod faulty_disk;
-mod names;
-pub mod suite;
+mod file_content;
+mod rng;
 
 pub use faulty_disk::FaultyDisk;

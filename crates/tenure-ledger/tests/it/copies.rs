@@ -3,13 +3,13 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use tenure_ledger::embedded::{OpenError, Options};
+use tenure_ledger::embedded::{LedgerOptions, OpenError};
 use tenure_ledger::{EmbeddedLedger, Ledger, Seq};
 
-use crate::suite::{append, small};
+use crate::conformance::{append, small_options};
 
-fn options(folder: &Path) -> Options {
-    Options { witness: Some(folder.join("elsewhere")), ..small() }
+fn options(folder: &Path) -> LedgerOptions {
+    LedgerOptions { witness: Some(folder.join("elsewhere")), ..small_options() }
 }
 
 fn copy(from: &Path, to: &Path) {
@@ -32,7 +32,7 @@ fn an_older_copy_put_back_does_not_open_and_names_the_restored_command() {
     copy(&folder.path().join("backup"), &data);
     let error =
         EmbeddedLedger::open(&data, options(folder.path())).expect_err("it is older than its witness");
-    assert!(matches!(error, OpenError::Behind { found: Seq(2), witnessed: Seq(5) }), "{error:?}");
+    assert!(matches!(error, OpenError::OutdatedCopy { found: Seq(2), witnessed: Seq(5) }), "{error:?}");
     assert!(error.to_string().contains("tenure ledger restored"), "{error}");
 }
 
@@ -44,11 +44,11 @@ fn a_copy_that_diverged_from_its_witness_does_not_open() {
     copy(&data, &folder.path().join("other"));
     append(&mut EmbeddedLedger::open(&data, options(folder.path())).unwrap(), 1);
     // The copy goes on by itself, with another batch under the same numbers, and further.
-    let mut other = EmbeddedLedger::open(&folder.path().join("other"), small()).unwrap();
+    let mut other = EmbeddedLedger::open(&folder.path().join("other"), small_options()).unwrap();
     append(&mut other, 4);
     drop(other);
     let error = EmbeddedLedger::open(&folder.path().join("other"), options(folder.path()));
-    assert!(matches!(error, Err(OpenError::Behind { .. })), "{error:?}");
+    assert!(matches!(error, Err(OpenError::OutdatedCopy { .. })), "{error:?}");
 }
 
 #[test]
@@ -68,23 +68,23 @@ fn a_ledger_that_is_ahead_of_its_witness_opens() {
 #[test]
 fn a_ledger_of_another_machine_does_not_open_and_names_the_moved_command() {
     let folder = tempfile::tempdir().unwrap();
-    append(&mut EmbeddedLedger::open(folder.path(), small()).unwrap(), 2);
+    append(&mut EmbeddedLedger::open(folder.path(), small_options()).unwrap(), 2);
     let path = folder.path().join("identity");
     let text = fs::read_to_string(&path).unwrap();
     let (before, _) = text.split_once("machine ").unwrap();
     let fields = format!("{before}machine {}\n", "0".repeat(31) + "1");
     fs::write(&path, format!("{fields}sum {:08x}\n", crc32c::crc32c(fields.as_bytes()))).unwrap();
-    let error = EmbeddedLedger::open(folder.path(), small()).expect_err("another machine's");
-    assert!(matches!(error, OpenError::Foreign), "{error:?}");
+    let error = EmbeddedLedger::open(folder.path(), small_options()).expect_err("another machine's");
+    assert!(matches!(error, OpenError::OtherMachine), "{error:?}");
     assert!(error.to_string().contains("tenure ledger moved"), "{error}");
 }
 
 #[test]
 fn segments_without_an_identity_file_do_not_open() {
     let folder = tempfile::tempdir().unwrap();
-    append(&mut EmbeddedLedger::open(folder.path(), small()).unwrap(), 2);
+    append(&mut EmbeddedLedger::open(folder.path(), small_options()).unwrap(), 2);
     fs::remove_file(folder.path().join("identity")).unwrap();
-    let error = EmbeddedLedger::open(folder.path(), small()).expect_err("part of it is missing");
+    let error = EmbeddedLedger::open(folder.path(), small_options()).expect_err("part of it is missing");
     assert!(matches!(error, OpenError::NoIdentity(_)), "{error:?}");
 }
 

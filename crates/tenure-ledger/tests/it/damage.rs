@@ -7,13 +7,13 @@ use std::path::{Path, PathBuf};
 use tenure_ledger::embedded::{Damage, OpenError, verify};
 use tenure_ledger::{EmbeddedLedger, Ledger, Seq};
 
-use crate::suite::{all, append, append_many, small};
+use crate::conformance::{append, append_many, read_all, small_options};
 
 /// Two segments, after an unclean end, with a record of several sectors in each.
 fn small_ledger() -> (tempfile::TempDir, Vec<PathBuf>) {
     let folder = tempfile::tempdir().unwrap();
     for _ in 0..2 {
-        let mut ledger = EmbeddedLedger::open(folder.path(), small()).unwrap();
+        let mut ledger = EmbeddedLedger::open(folder.path(), small_options()).unwrap();
         append(&mut ledger, 1);
         append(&mut ledger, 20);
         append(&mut ledger, 1);
@@ -75,7 +75,7 @@ fn a_damaged_ledger_does_not_open_and_is_not_changed() {
     let mut bytes = fs::read(&files[0]).unwrap();
     bytes[600] ^= 1;
     fs::write(&files[0], &bytes).unwrap();
-    let error = EmbeddedLedger::open(folder.path(), small()).expect_err("it is damaged");
+    let error = EmbeddedLedger::open(folder.path(), small_options()).expect_err("it is damaged");
     assert!(error.to_string().contains("is damaged at byte"), "{error}");
     assert_eq!(fs::read(&files[0]).unwrap(), bytes);
     assert_eq!(fs::read_dir(folder.path()).unwrap().filter(is_segment).count(), 2);
@@ -88,7 +88,7 @@ fn is_segment(entry: &std::io::Result<fs::DirEntry>) -> bool {
 #[test]
 fn a_missing_swapped_or_duplicated_segment_is_damage() {
     let folder = tempfile::tempdir().unwrap();
-    let mut ledger = EmbeddedLedger::open(folder.path(), small()).unwrap();
+    let mut ledger = EmbeddedLedger::open(folder.path(), small_options()).unwrap();
     append_many(&mut ledger, 60, 3);
     drop(ledger);
     let path = |number: u64| folder.path().join(format!("{number:016}.segment"));
@@ -126,7 +126,7 @@ fn a_ledger_with_a_changed_identity_file_does_not_open() {
         let mut bytes = whole.clone();
         bytes[bit / 8] ^= 1 << (bit % 8);
         fs::write(&path, &bytes).unwrap();
-        let opened = EmbeddedLedger::open(folder.path(), small());
+        let opened = EmbeddedLedger::open(folder.path(), small_options());
         assert!(opened.is_err(), "bit {bit}");
     }
 }
@@ -134,9 +134,9 @@ fn a_ledger_with_a_changed_identity_file_does_not_open() {
 #[test]
 fn reading_missing_durable_records_beside_the_writer_is_damage() {
     let folder = tempfile::tempdir().unwrap();
-    let mut ledger = EmbeddedLedger::open(folder.path(), small()).unwrap();
+    let mut ledger = EmbeddedLedger::open(folder.path(), small_options()).unwrap();
     append_many(&mut ledger, 40, 2);
-    assert_eq!(all(&ledger).len(), 40);
+    assert_eq!(read_all(&ledger).len(), 40);
     // The last record of a segment that is full reads as if it had never been written.
     let path = folder.path().join("0000000000000001.segment");
     let mut bytes = fs::read(&path).unwrap();

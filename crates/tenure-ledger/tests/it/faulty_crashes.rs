@@ -4,11 +4,11 @@
 use tenure_ledger::EmbeddedLedger;
 use tenure_ledger::testing::FaultyDisk;
 
-use crate::history::{History, prune};
+use crate::expected_ledger::{ExpectedLedger, prune};
 
 /// How a machine comes back.
 #[derive(Debug, Clone, Copy)]
-enum Back {
+enum RestartKind {
     /// After a power cut.
     PowerCut,
     /// Only the process was gone.
@@ -17,22 +17,27 @@ enum Back {
     KilledThenPowerCut,
 }
 
-const BACK: [Back; 5] =
-    [Back::PowerCut, Back::PowerCut, Back::PowerCut, Back::Killed, Back::KilledThenPowerCut];
+const RESTARTS: [RestartKind; 5] = [
+    RestartKind::PowerCut,
+    RestartKind::PowerCut,
+    RestartKind::PowerCut,
+    RestartKind::Killed,
+    RestartKind::KilledThenPowerCut,
+];
 
 /// Says whether it came to its end. Whatever fails before a crash is a failure of the test.
-fn live(disk: &FaultyDisk, history: &mut History) -> bool {
+fn run_workload(disk: &FaultyDisk, history: &mut ExpectedLedger) -> bool {
     // The first after a start takes several sectors, so that it can be torn.
     let sizes = [30, 1, 3, 40, 1, 1, 30, 2, 25, 1, 9, 14];
     let lived = || -> Option<()> {
         for round in 0..3 {
-            let mut ledger = history.open(disk).ok()?;
-            ledger.upkeep().make_blanks().ok()?;
+            let mut ledger = history.open_and_check(disk).ok()?;
+            ledger.maintenance().fill_segment_pool().ok()?;
             for (index, count) in sizes.into_iter().enumerate() {
                 history.append(&mut ledger, count).ok()?;
                 match index {
                     3 | 8 => history.checkpoint(&ledger).ok()?,
-                    6 => ledger.upkeep().make_blanks().ok()?,
+                    6 => ledger.maintenance().fill_segment_pool().ok()?,
                     // Right after another one, with no change of a segment in between.
                     9 => {
                         history.checkpoint(&ledger).ok()?;
@@ -49,51 +54,51 @@ fn live(disk: &FaultyDisk, history: &mut History) -> bool {
         Some(())
     };
     let is_done = { lived }().is_some();
-    assert!(is_done || disk.is_off(), "something failed on a disk that did not");
+    assert!(is_done || disk.is_powered_off(), "something failed on a disk that did not");
     is_done
 }
 
 /// The ledger on a disk that came back holds what it must, and goes on, through another end and another start.
-fn goes_on(disk: &FaultyDisk, history: &mut History) {
-    let mut ledger = opened(disk, history);
+fn append_reopen_and_check(disk: &FaultyDisk, history: &mut ExpectedLedger) {
+    let mut ledger = open_or_panic(disk, history);
     // One small record, and then a look at all behind it: nothing of what was torn may be left there.
     history.append(&mut ledger, 2).expect("it goes on");
     drop(ledger);
-    let mut ledger = opened(disk, history);
+    let mut ledger = open_or_panic(disk, history);
     for count in [33, 1, 17] {
         history.append(&mut ledger, count).expect("it goes on");
     }
     history.check(&ledger);
     ledger.close().expect("an orderly end");
-    opened(disk, history);
+    open_or_panic(disk, history);
 }
 
-fn opened(disk: &FaultyDisk, history: &mut History) -> EmbeddedLedger {
-    history.open(disk).unwrap_or_else(|error| panic!("it does not open: {error:?}"))
+fn open_or_panic(disk: &FaultyDisk, history: &mut ExpectedLedger) -> EmbeddedLedger {
+    history.open_and_check(disk).unwrap_or_else(|error| panic!("it does not open: {error:?}"))
 }
 
-fn come_back(disk: &FaultyDisk, back: Back, history: &mut History) {
+fn restart(disk: &FaultyDisk, back: RestartKind, history: &mut ExpectedLedger) {
     match back {
-        Back::PowerCut => disk.restart(),
-        Back::Killed => disk.restart_process(),
-        Back::KilledThenPowerCut => {
+        RestartKind::PowerCut => disk.restart_after_power_cut(),
+        RestartKind::Killed => disk.restart_process(),
+        RestartKind::KilledThenPowerCut => {
             disk.restart_process();
-            let mut ledger = opened(disk, history);
+            let mut ledger = open_or_panic(disk, history);
             for count in [20, 1] {
                 history.append(&mut ledger, count).expect("it goes on");
             }
             drop(ledger);
-            disk.restart();
+            disk.restart_after_power_cut();
         }
     }
 }
 
 /// Every point at which the machine can go off in a life, with the disk as it is then.
-fn every_crash(mut visit: impl FnMut(u64, FaultyDisk, History)) {
+fn for_each_crash_point(mut visit: impl FnMut(u64, FaultyDisk, ExpectedLedger)) {
     for at in 0.. {
-        let (disk, mut history) = (FaultyDisk::new(at), History::default());
+        let (disk, mut history) = (FaultyDisk::new(at), ExpectedLedger::default());
         disk.crash_after(at);
-        let is_done = live(&disk, &mut history);
+        let is_done = run_workload(&disk, &mut history);
         if is_done {
             assert!(at > 200, "a life has many operations, not {at}");
             return;
@@ -105,38 +110,38 @@ fn every_crash(mut visit: impl FnMut(u64, FaultyDisk, History)) {
 // S2-4, S2-14: what was acknowledged survives a crash at any point.
 #[test]
 fn acknowledged_batches_survive_a_crash_at_every_disk_operation() {
-    every_crash(|at, disk, history| {
-        for (seed, back) in (0..).zip(BACK) {
+    for_each_crash_point(|at, disk, history| {
+        for (seed, back) in (0..).zip(RESTARTS) {
             let (disk, mut history) = (disk.fork(at * 100 + seed), history.clone());
-            let told = format!("operation {at}, seed {seed}, {back:?}");
+            let context = format!("operation {at}, seed {seed}, {back:?}");
             let outcome = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
-                come_back(&disk, back, &mut history);
-                goes_on(&disk, &mut history);
+                restart(&disk, back, &mut history);
+                append_reopen_and_check(&disk, &mut history);
             }));
-            assert!(outcome.is_ok(), "{told}");
+            assert!(outcome.is_ok(), "{context}");
         }
     });
 }
 
 #[test]
 fn acknowledged_batches_survive_a_second_crash_during_recovery() {
-    every_crash(|at, disk, history| {
+    for_each_crash_point(|at, disk, history| {
         if at % 3 != 0 {
             return;
         }
         for again in 0.. {
             let (disk, mut history) = (disk.fork(at * 100 + again), history.clone());
-            let back = BACK[usize::try_from(at + again).unwrap() % BACK.len()];
+            let back = RESTARTS[usize::try_from(at + again).unwrap() % RESTARTS.len()];
             if at % 2 == 0 {
-                disk.restart()
+                disk.restart_after_power_cut()
             } else {
                 disk.restart_process()
             }
             disk.crash_after(again);
-            let is_done = history.open(&disk).is_ok();
+            let is_done = history.open_and_check(&disk).is_ok();
             let outcome = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
-                come_back(&disk, back, &mut history);
-                goes_on(&disk, &mut history);
+                restart(&disk, back, &mut history);
+                append_reopen_and_check(&disk, &mut history);
             }));
             assert!(outcome.is_ok(), "operation {at}, then operation {again} of the start, {back:?}");
             if is_done {

@@ -3,10 +3,10 @@
 use tenure_ledger::testing::FaultyDisk;
 use tenure_ledger::{AppendError, EmbeddedLedger, Ledger};
 
-use crate::history::{History, prune};
+use crate::expected_ledger::{ExpectedLedger, prune};
 
 /// Appends until the device fails; then nothing is written any more.
-fn append_until_it_fails(disk: &FaultyDisk, history: &mut History, ledger: &mut EmbeddedLedger) {
+fn append_until_it_fails(disk: &FaultyDisk, history: &mut ExpectedLedger, ledger: &mut EmbeddedLedger) {
     let failed = (0..60).find_map(|number| history.append(ledger, 1 + number % 9 * 4).err());
     let Some(error) = failed else { return };
     match error {
@@ -24,25 +24,26 @@ fn append_until_it_fails(disk: &FaultyDisk, history: &mut History, ledger: &mut 
     assert_eq!(history.in_doubt, in_doubt);
 }
 
-fn survives(make_it_fail: impl Fn(&FaultyDisk, u64)) {
+fn assert_survives(make_it_fail: impl Fn(&FaultyDisk, u64)) {
     for at in 0..150 {
-        let (disk, mut history) = (FaultyDisk::new(at), History::default());
-        let mut ledger = history.open(&disk).unwrap();
+        let (disk, mut history) = (FaultyDisk::new(at), ExpectedLedger::default());
+        let mut ledger = history.open_and_check(&disk).unwrap();
         make_it_fail(&disk, at);
         append_until_it_fails(&disk, &mut history, &mut ledger);
         drop(ledger);
-        disk.heal();
+        disk.clear_faults();
         for seed in 0..6 {
             let (disk, mut history) = (disk.fork(at * 10 + seed), history.clone());
             // The process starts again, perhaps several times, and then the power is cut.
             for _ in 0..seed % 3 {
                 disk.restart_process();
                 let mut ledger =
-                    history.open(&disk).unwrap_or_else(|error| panic!("{at}, {seed}: {error:?}"));
+                    history.open_and_check(&disk).unwrap_or_else(|error| panic!("{at}, {seed}: {error:?}"));
                 history.append(&mut ledger, 20).expect("the device works again");
             }
-            disk.restart();
-            let mut ledger = history.open(&disk).unwrap_or_else(|error| panic!("{at}, {seed}: {error:?}"));
+            disk.restart_after_power_cut();
+            let mut ledger =
+                history.open_and_check(&disk).unwrap_or_else(|error| panic!("{at}, {seed}: {error:?}"));
             history.append(&mut ledger, 20).expect("the device works again");
         }
     }
@@ -50,18 +51,18 @@ fn survives(make_it_fail: impl Fn(&FaultyDisk, u64)) {
 
 #[test]
 fn a_failed_sync_stops_all_writes_and_loses_no_acknowledged_batch() {
-    survives(|disk, at| disk.fail_sync_after(at));
+    assert_survives(|disk, at| disk.fail_sync_after(at));
 }
 
 #[test]
 fn a_failed_write_stops_all_writes_and_loses_no_acknowledged_batch() {
-    survives(|disk, at| disk.fail_write_after(at));
+    assert_survives(|disk, at| disk.fail_write_after(at));
 }
 
 #[test]
 fn close_after_a_failed_sync_writes_no_clean_shutdown_marker() {
-    let (disk, mut history) = (FaultyDisk::new(1), History::default());
-    let mut ledger = history.open(&disk).unwrap();
+    let (disk, mut history) = (FaultyDisk::new(1), ExpectedLedger::default());
+    let mut ledger = history.open_and_check(&disk).unwrap();
     history.append(&mut ledger, 1).unwrap();
     disk.fail_sync_after(0);
     history.append(&mut ledger, 20).expect_err("the sync fails");
@@ -73,8 +74,8 @@ fn close_after_a_failed_sync_writes_no_clean_shutdown_marker() {
 #[test]
 fn a_failed_and_retried_prune_leaves_contiguous_segments_after_a_crash() {
     for (at, crash) in (0..4).flat_map(|at| (0..8).map(move |crash| (at, crash))) {
-        let (disk, mut history) = (FaultyDisk::new(at), History::default());
-        let mut ledger = history.open(&disk).unwrap();
+        let (disk, mut history) = (FaultyDisk::new(at), ExpectedLedger::default());
+        let mut ledger = history.open_and_check(&disk).unwrap();
         for _ in 0..2 {
             (0..40).for_each(|_| history.append(&mut ledger, 5).unwrap());
             history.checkpoint(&ledger).unwrap();
@@ -86,15 +87,15 @@ fn a_failed_and_retried_prune_leaves_contiguous_segments_after_a_crash() {
         drop(ledger);
         for seed in 0..10 {
             let (disk, mut history) = (disk.fork(crash * 100 + seed), history.clone());
-            disk.restart();
-            assert_no_hole(&disk);
-            history.open(&disk).unwrap_or_else(|error| panic!("{at}, {crash}, {seed}: {error:?}"));
+            disk.restart_after_power_cut();
+            assert_contiguous_segments(&disk);
+            history.open_and_check(&disk).unwrap_or_else(|error| panic!("{at}, {crash}, {seed}: {error:?}"));
         }
     }
 }
 
 /// The numbers of the segments follow each other.
-fn assert_no_hole(disk: &FaultyDisk) {
+fn assert_contiguous_segments(disk: &FaultyDisk) {
     let names = tenure_ledger::embedded::Disk::list(disk).unwrap();
     let numbers: Vec<u64> =
         names.iter().filter_map(|name| name.strip_suffix(".segment")?.parse().ok()).collect();

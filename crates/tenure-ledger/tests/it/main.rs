@@ -1,23 +1,23 @@
 //! One integration binary: what every ledger promises, what the embedded one does when its files are not what it
 //! wrote, and what a signature proves.
 
-mod archive;
+mod concurrent_maintenance;
+mod conformance;
 mod copies;
 mod damage;
+mod expected_ledger;
 mod faulty_crashes;
-mod faulty_lies;
+mod faulty_ignored_syncs;
 mod faulty_space;
 mod faulty_syncs;
-mod history;
-mod reopening;
-mod signing_authority;
+mod read_only;
+mod reopen;
+mod signing_batch_signature;
+mod signing_fixtures;
 mod signing_key_file;
 mod signing_keyring;
 mod signing_leaf;
 mod signing_merkle;
 mod signing_passport;
-mod signing_samples;
-mod signing_seal;
-mod suite;
-mod torn;
-mod upkeep_beside;
+mod signing_work_leases;
+mod torn_writes;

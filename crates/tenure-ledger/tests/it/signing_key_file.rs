@@ -6,9 +6,9 @@ use std::path::PathBuf;
 
 use proptest::prelude::*;
 use tempfile::TempDir;
-use tenure_ledger::signing::{KeyError, KeyFileError, NodeKey, PublicKey};
+use tenure_ledger::signing::{KeyError, KeyFileError, LedgerSigningKey, PublicKey};
 
-use crate::signing_samples::{hex, key};
+use crate::signing_fixtures::{hex, key};
 
 fn folder() -> (TempDir, PathBuf) {
     let folder = tempfile::tempdir().unwrap();
@@ -19,59 +19,65 @@ fn folder() -> (TempDir, PathBuf) {
 #[test]
 fn a_created_key_file_has_mode_0600_and_loads_again() {
     let (folder, path) = folder();
-    let made = NodeKey::create(&path).unwrap();
+    let made = LedgerSigningKey::create(&path).unwrap();
     assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o7777, 0o600);
-    assert_eq!(NodeKey::load(&path).unwrap().public_key(), made.public_key());
+    assert_eq!(LedgerSigningKey::load(&path).unwrap().public_key(), made.public_key());
     assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1, "nothing is left beside it");
 }
 
 #[test]
 fn create_does_not_overwrite_an_existing_key_file() {
     let (folder, path) = folder();
-    let made = NodeKey::create(&path).unwrap();
-    assert!(matches!(NodeKey::create(&path), Err(KeyFileError::Exists { .. })));
-    assert_eq!(NodeKey::load(&path).unwrap().id(), made.id());
+    let made = LedgerSigningKey::create(&path).unwrap();
+    assert!(matches!(LedgerSigningKey::create(&path), Err(KeyFileError::Exists { .. })));
+    assert_eq!(LedgerSigningKey::load(&path).unwrap().id(), made.id());
     let dangling = folder.path().join("link");
     std::os::unix::fs::symlink(folder.path().join("nowhere"), &dangling).unwrap();
-    assert!(matches!(NodeKey::create(&dangling), Err(KeyFileError::Exists { .. })), "nor through a link");
+    assert!(
+        matches!(LedgerSigningKey::create(&dangling), Err(KeyFileError::Exists { .. })),
+        "nor through a link"
+    );
     assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 2, "nothing is left beside it");
 }
 
 #[test]
 fn generated_keys_differ() {
-    assert_ne!(NodeKey::generate().unwrap().id(), NodeKey::generate().unwrap().id());
+    assert_ne!(LedgerSigningKey::generate().unwrap().id(), LedgerSigningKey::generate().unwrap().id());
 }
 
 #[test]
 fn a_group_or_world_accessible_key_file_is_rejected_with_the_chmod_command() {
     let (folder, path) = folder();
-    NodeKey::create(&path).unwrap();
+    LedgerSigningKey::create(&path).unwrap();
     for mode in [0o640, 0o604, 0o620, 0o601, 0o644, 0o666] {
         fs::set_permissions(&path, Permissions::from_mode(mode)).unwrap();
-        let error = NodeKey::load(&path).unwrap_err().to_string();
+        let error = LedgerSigningKey::load(&path).unwrap_err().to_string();
         let command = format!("(mode {mode:04o}); run: chmod 600 {}", path.display());
         assert!(error.ends_with(&command), "{error}");
     }
     fs::set_permissions(&path, Permissions::from_mode(0o400)).unwrap();
-    NodeKey::load(&path).expect("only its owner reads it");
+    LedgerSigningKey::load(&path).expect("only its owner reads it");
 
     let odd = folder.path().join("it's a key; really");
     fs::rename(&path, &odd).unwrap();
     fs::set_permissions(&odd, Permissions::from_mode(0o644)).unwrap();
-    let error = NodeKey::load(&odd).unwrap_err().to_string();
+    let error = LedgerSigningKey::load(&odd).unwrap_err().to_string();
     assert!(error.ends_with(r"/it'\''s a key; really'") && error.contains("chmod 600 -- '/"), "{error}");
 }
 
 #[test]
 fn a_malformed_key_file_is_rejected() {
     let (folder, path) = folder();
-    assert!(matches!(NodeKey::load(&path), Err(KeyFileError::Io { .. })), "no file");
-    assert!(matches!(NodeKey::create(&path.join("below")), Err(KeyFileError::Io { .. })), "no folder");
-    NodeKey::create(&path).unwrap();
+    assert!(matches!(LedgerSigningKey::load(&path), Err(KeyFileError::Io { .. })), "no file");
+    assert!(
+        matches!(LedgerSigningKey::create(&path.join("below")), Err(KeyFileError::Io { .. })),
+        "no folder"
+    );
+    LedgerSigningKey::create(&path).unwrap();
     let good = fs::read(&path).unwrap();
     let refused = |bytes: &[u8]| {
         fs::write(&path, bytes).unwrap();
-        matches!(NodeKey::load(&path), Err(KeyFileError::NotAKeyFile { .. }))
+        matches!(LedgerSigningKey::load(&path), Err(KeyFileError::InvalidKeyFile { .. }))
     };
     assert!((0..good.len()).all(|length| refused(&good[..length])), "cut off");
     assert!(refused(&[&good[..], b"\n"].concat()), "too long");
@@ -82,12 +88,15 @@ fn a_malformed_key_file_is_rejected() {
     assert!(!refused(&good));
 
     fs::set_permissions(folder.path(), Permissions::from_mode(0o700)).unwrap();
-    assert!(matches!(NodeKey::load(folder.path()), Err(KeyFileError::NotAKeyFile { .. })), "a folder");
+    assert!(
+        matches!(LedgerSigningKey::load(folder.path()), Err(KeyFileError::InvalidKeyFile { .. })),
+        "a folder"
+    );
     let pipe = folder.path().join("pipe");
     let mode = rustix::fs::Mode::RUSR | rustix::fs::Mode::WUSR;
     rustix::fs::mknodat(rustix::fs::CWD, &pipe, rustix::fs::FileType::Fifo, mode, 0).unwrap();
     assert!(
-        matches!(NodeKey::load(&pipe), Err(KeyFileError::NotAKeyFile { .. })),
+        matches!(LedgerSigningKey::load(&pipe), Err(KeyFileError::InvalidKeyFile { .. })),
         "a pipe that nobody feeds"
     );
 }

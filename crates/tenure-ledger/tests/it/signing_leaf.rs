@@ -2,20 +2,20 @@
 
 use proptest::prelude::*;
 use tenure_core::kernel::{
-    Anchor, Event, Fence, HashKey, Holder, Issued, LedgerTag, Limits, Mode, Resource, Span, Stamp, State,
-    Tick, encode,
+    ClockAnchor, EncodeContext, Event, Fence, HashKey, Holder, IssuedLease, KernelState, LeaseMode,
+    LedgerTag, Limits, Resource, Tick, TickDuration, encode,
 };
-use tenure_core::stored::{LeaseEvent, lease_event};
-use tenure_ledger::signing::{Leaf, LedgerId, Terms};
+use tenure_core::proto::{LeaseEvent, lease_event};
+use tenure_ledger::signing::{Leaf, LedgerId, SignedTerms};
 
-use crate::signing_samples::{LEDGER, hex, issued, three};
+use crate::signing_fixtures::{LEDGER, hex, issued, three_leases};
 
 // Computed by another program, from the description alone.
 #[test]
 fn golden_leaves() {
-    let [first, second, third] = three();
+    let [first, second, third] = three_leases();
     assert_eq!(
-        hex(&Terms::from(&first).to_bytes(LEDGER)),
+        hex(&SignedTerms::from(&first).to_bytes(LEDGER)),
         "74656e7572652e6c656173652e76314f1d09aa0102030405060708090a0b0c0000000b34663164303961612d3137\
          0000000b6465706c6f793a70726f640000000563692d343201000000000000001100000000000f4240\
          0000000001d905c0"
@@ -28,36 +28,38 @@ fn golden_leaves() {
 
 #[test]
 fn a_mode_is_signed_with_its_stored_number() {
-    for mode in Mode::ALL {
+    for mode in LeaseMode::ALL {
         let lease = issued("deploy:prod", "ci-42", mode, 17, 1, 2);
-        let stamp = Stamp { tag: LEDGER.tag(), anchor: Anchor::default(), signature: &[1] };
+        let stamp = EncodeContext { tag: LEDGER.tag(), anchor: ClockAnchor::default(), signature: &[1] };
         let record = encode(&Event::Issued(lease.clone()), stamp);
         let message: LeaseEvent = prost::Message::decode(record.payload.as_slice()).unwrap();
         let Some(lease_event::Event::Issued(stored)) = message.event else { panic!("{message:?}") };
-        let bytes = Terms::from(&lease).to_bytes(LEDGER);
+        let bytes = SignedTerms::from(&lease).to_bytes(LEDGER);
         assert_eq!(i32::from(bytes[bytes.len() - 25]), stored.mode, "{mode:?}");
     }
 }
 
 #[test]
 fn a_renewal_is_signed_with_its_own_ticks_and_the_names_of_its_lease() {
-    let lease = issued("deploy:prod", "ci-42", Mode::Exclusive, 17, 1_000_000, 31_000_000);
-    let mut state = State::new(LEDGER.tag(), Limits::default(), HashKey::default());
+    let lease = issued("deploy:prod", "ci-42", LeaseMode::Exclusive, 17, 1_000_000, 31_000_000);
+    let mut state = KernelState::new(LEDGER.tag(), Limits::default(), HashKey::default());
     state.apply(&Event::Issued(lease.clone())).unwrap();
     let (at, expires_at) = (Tick(20_000_000), Tick(50_000_000));
     let renewed = Leaf::of_renewed(LEDGER, state.lease(lease.fence).unwrap(), at, expires_at);
-    assert_eq!(renewed, Leaf::of_issued(LEDGER, &Issued { at, expires_at, ..lease.clone() }));
+    assert_eq!(renewed, Leaf::of_issued(LEDGER, &IssuedLease { at, expires_at, ..lease.clone() }));
     assert_ne!(renewed, Leaf::of_issued(LEDGER, &lease));
-    state.apply(&Event::Renewed { lease: lease.fence, at, expires_at, ttl: Span(30_000_000) }).unwrap();
+    state
+        .apply(&Event::Renewed { lease: lease.fence, at, expires_at, ttl: TickDuration(30_000_000) })
+        .unwrap();
     let after = Leaf::of_renewed(LEDGER, state.lease(lease.fence).unwrap(), at, expires_at);
     assert_eq!(after, renewed, "whether the renewal is recorded already makes no difference");
 }
 
-type Fields = (LedgerId, String, String, Mode, u64, u64, u64);
+type Fields = (LedgerId, String, String, LeaseMode, u64, u64, u64);
 
 fn bytes((ledger, resource, holder, mode, fence, at, expires_at): &Fields) -> Vec<u8> {
     let (resource, holder) = (Resource::parse(resource).unwrap(), Holder::parse(holder).unwrap());
-    let terms = Terms {
+    let terms = SignedTerms {
         resource: &resource,
         holder: &holder,
         mode: *mode,
@@ -75,7 +77,7 @@ fn fields() -> impl Strategy<Value = Fields> {
     let number = || prop_oneof![0_u64..3, Just(1 << 52), Just(0x6161_6161)];
     let name = || "[ab:]{1,4}|a{24}b|\u{20}{8}";
     let ledger = prop_oneof![Just(LEDGER), any::<[u8; 16]>().prop_map(LedgerId)];
-    (ledger, name(), name(), proptest::sample::select(&Mode::ALL[..]), number(), number(), number())
+    (ledger, name(), name(), proptest::sample::select(&LeaseMode::ALL[..]), number(), number(), number())
 }
 
 proptest! {
@@ -87,13 +89,13 @@ proptest! {
     // That the bytes can be taken apart again is why no two leases share them.
     #[test]
     fn signed_bytes_decode_to_the_same_lease(fields in fields()) {
-        prop_assert_eq!(take_apart(&bytes(&fields)), Some(fields));
+        prop_assert_eq!(decode_terms(&bytes(&fields)), Some(fields));
     }
 
     #[test]
     fn moving_a_letter_between_resource_and_holder_changes_the_signed_bytes(name in "[a-c]{2,12}", cut in 1_usize..11) {
         let cut = cut.min(name.len() - 1);
-        let lease = |at: usize| (LEDGER, name[..at].to_owned(), name[at..].to_owned(), Mode::Shared, 1, 1, 2);
+        let lease = |at: usize| (LEDGER, name[..at].to_owned(), name[at..].to_owned(), LeaseMode::Shared, 1, 1, 2);
         for other in (1..name.len()).filter(|other| *other != cut) {
             prop_assert_ne!(bytes(&lease(cut)), bytes(&lease(other)));
         }
@@ -101,7 +103,7 @@ proptest! {
 }
 
 /// A reader of its own, written from the description.
-fn take_apart(bytes: &[u8]) -> Option<Fields> {
+fn decode_terms(bytes: &[u8]) -> Option<Fields> {
     fn text(rest: &mut &[u8]) -> Option<String> {
         let (length, after) = rest.split_first_chunk::<4>()?;
         let (text, after) = after.split_at_checked(u32::from_be_bytes(*length) as usize)?;
@@ -118,7 +120,7 @@ fn take_apart(bytes: &[u8]) -> Option<Fields> {
     let fence = u64::from_be_bytes(*fence);
     let tag = LedgerTag(u32::from_be_bytes(*ledger.first_chunk()?));
     (lease_id == tag.lease_id(Fence(fence))).then_some(())?;
-    let mode = Mode::ALL[usize::from(*mode) - 1];
+    let mode = LeaseMode::ALL[usize::from(*mode) - 1];
     let (at, expires_at) = (u64::from_be_bytes(*at), u64::from_be_bytes(*expires_at));
     Some((LedgerId(*ledger), resource, holder, mode, fence, at, expires_at))
 }

@@ -3,15 +3,15 @@
 use proptest::prelude::*;
 use tenure_ledger::signing::Leaf;
 use tenure_ledger::signing::merkle::{
-    LONGEST_PATH, MOST_LEAVES, Place, Tree, TreeError, climb, path, root, verify,
+    LeafPosition, MAX_LEAVES, MAX_PATH_LENGTH, MerkleError, MerkleTree, path, root, root_from_path, verify,
 };
 
-use crate::signing_samples::{LEDGER, hex, leaves, three};
+use crate::signing_fixtures::{LEDGER, hex, leaves, three_leases};
 
 // Computed by another program, from the description alone.
 #[test]
 fn golden_roots() {
-    let leaves = three().map(|lease| Leaf::of_issued(LEDGER, &lease));
+    let leaves = three_leases().map(|lease| Leaf::of_issued(LEDGER, &lease));
     assert_eq!(root(&leaves[..1]).unwrap(), *leaves[0].as_bytes(), "one leaf is its own root");
     assert_eq!(
         hex(&root(&leaves[..2]).unwrap()),
@@ -27,65 +27,76 @@ fn golden_roots() {
 fn a_leaf_verifies_only_at_its_own_position() {
     let all = leaves(33);
     for count in 1..=33 {
-        let tree = Tree::new(&all[..usize::from(count)]).unwrap();
+        let tree = MerkleTree::new(&all[..usize::from(count)]).unwrap();
         for index in 0..count {
             let path = tree.path(index).unwrap();
-            let (leaf, place) = (all[usize::from(index)], Place::new(index, count).unwrap());
+            let (leaf, place) = (all[usize::from(index)], LeafPosition::new(index, count).unwrap());
             assert_eq!(verify(leaf, place, &path, &tree.root()), Ok(()), "{index} of {count}");
             for (other_index, other_count) in
                 (0..count).map(|other| (other, count)).chain([(index, count + 1)])
             {
-                let other = Place::new(other_index, other_count).unwrap();
-                let found = climb(leaf, other, &path);
+                let other = LeafPosition::new(other_index, other_count).unwrap();
+                let found = root_from_path(leaf, other, &path);
                 // With one leaf more the way may be the same; that is why the count is signed too.
                 let is_same = other == place || (other_count > count && found == Ok(tree.root()));
                 assert!(is_same || found != Ok(tree.root()), "{index} of {count} passes for {other:?}");
             }
             let foreign = all[usize::from(index + 1) % 33];
-            assert_ne!(climb(foreign, place, &path), Ok(tree.root()), "another leaf passes for {index}");
+            assert_ne!(
+                root_from_path(foreign, place, &path),
+                Ok(tree.root()),
+                "another leaf passes for {index}"
+            );
         }
     }
 }
 
 #[test]
 fn leaf_counts_outside_1_to_4096_are_rejected() {
-    let most = usize::from(MOST_LEAVES);
-    let all = leaves(most + 1);
-    assert_eq!(root(&[]), Err(TreeError::Empty));
-    assert_eq!(root(&all), Err(TreeError::TooMany { leaves: most + 1 }));
-    assert_eq!(root(&vec![all[0]; 65_537]), Err(TreeError::TooMany { leaves: 65_537 }), "more than a u16");
-    let tree = Tree::new(&all[..most]).unwrap();
-    for index in [0, 1, 2047, 2048, MOST_LEAVES - 1] {
+    let max_leaves = usize::from(MAX_LEAVES);
+    let all = leaves(max_leaves + 1);
+    assert_eq!(root(&[]), Err(MerkleError::Empty));
+    assert_eq!(root(&all), Err(MerkleError::TooManyLeaves { leaves: max_leaves + 1 }));
+    assert_eq!(
+        root(&vec![all[0]; 65_537]),
+        Err(MerkleError::TooManyLeaves { leaves: 65_537 }),
+        "more than a u16"
+    );
+    let tree = MerkleTree::new(&all[..max_leaves]).unwrap();
+    for index in [0, 1, 2047, 2048, MAX_LEAVES - 1] {
         let path = tree.path(index).unwrap();
-        assert_eq!(path.len(), LONGEST_PATH);
-        let place = Place::new(index, MOST_LEAVES).unwrap();
+        assert_eq!(path.len(), MAX_PATH_LENGTH);
+        let place = LeafPosition::new(index, MAX_LEAVES).unwrap();
         assert_eq!(verify(all[usize::from(index)], place, &path, &tree.root()), Ok(()));
     }
-    let none = TreeError::NoSuchLeaf { index: MOST_LEAVES, count: MOST_LEAVES };
-    assert_eq!(tree.path(MOST_LEAVES), Err(none));
-    assert_eq!(Place::new(MOST_LEAVES, MOST_LEAVES), Err(none));
-    assert_eq!(Place::new(0, 0), Err(TreeError::Empty));
-    assert_eq!(Place::new(0, MOST_LEAVES + 1), Err(TreeError::TooMany { leaves: most + 1 }));
+    let none = MerkleError::NoSuchLeaf { index: MAX_LEAVES, count: MAX_LEAVES };
+    assert_eq!(tree.path(MAX_LEAVES), Err(none));
+    assert_eq!(LeafPosition::new(MAX_LEAVES, MAX_LEAVES), Err(none));
+    assert_eq!(LeafPosition::new(0, 0), Err(MerkleError::Empty));
+    assert_eq!(
+        LeafPosition::new(0, MAX_LEAVES + 1),
+        Err(MerkleError::TooManyLeaves { leaves: max_leaves + 1 })
+    );
 }
 
 #[test]
 fn a_path_of_the_wrong_length_is_rejected() {
     let all = leaves(5);
-    let (place, last) = (Place::new(2, 5).unwrap(), Place::new(4, 5).unwrap());
+    let (place, last) = (LeafPosition::new(2, 5).unwrap(), LeafPosition::new(4, 5).unwrap());
     assert_eq!((place.path_length(), last.path_length()), (3, 1), "the last of five moves up twice");
     let mut path = path(&all, 2).unwrap();
-    let too_long = TreeError::PathLength { found: 4, needed: 3 };
+    let too_long = MerkleError::PathLength { found: 4, expected: 3 };
     path.push([0; 32]);
-    assert_eq!(climb(all[2], place, &path), Err(too_long));
-    let too_short = TreeError::PathLength { found: 2, needed: 3 };
-    assert_eq!(climb(all[2], place, &path[..2]), Err(too_short));
+    assert_eq!(root_from_path(all[2], place, &path), Err(too_long));
+    let too_short = MerkleError::PathLength { found: 2, expected: 3 };
+    assert_eq!(root_from_path(all[2], place, &path[..2]), Err(too_short));
 }
 
 #[test]
 fn a_leaf_as_its_own_sibling_is_rejected() {
     let all = leaves(1);
-    let place = Place::new(0, 2).unwrap();
-    assert_eq!(climb(all[0], place, &[*all[0].as_bytes()]), Err(TreeError::Twice));
+    let place = LeafPosition::new(0, 2).unwrap();
+    assert_eq!(root_from_path(all[0], place, &[*all[0].as_bytes()]), Err(MerkleError::DuplicateLeaf));
 }
 
 proptest! {
@@ -112,22 +123,22 @@ proptest! {
     fn a_path_with_a_flipped_bit_does_not_verify(count in 2_u16..300, index: prop::sample::Index, bit: prop::sample::Index) {
         let all = leaves(count.into());
         let index = u16::try_from(index.index(count.into())).unwrap();
-        let tree = Tree::new(&all).unwrap();
+        let tree = MerkleTree::new(&all).unwrap();
         let mut path = tree.path(index).unwrap();
         let bit = bit.index(path.len() * 256);
         path[bit / 256][bit % 256 / 8] ^= 1 << (bit % 8);
-        let place = Place::new(index, count).unwrap();
+        let place = LeafPosition::new(index, count).unwrap();
         prop_assert_eq!(
             verify(all[usize::from(index)], place, &path, &tree.root()),
-            Err(TreeError::NotInTree)
+            Err(MerkleError::LeafNotFound)
         );
     }
 
     #[test]
     fn computing_a_root_from_any_path_does_not_panic(index: u16, count: u16, path: Vec<[u8; 32]>) {
-        if let Ok(place) = Place::new(index, count) {
-            prop_assert!(place.path_length() <= LONGEST_PATH);
-            let _ = climb(leaves(1)[0], place, &path);
+        if let Ok(place) = LeafPosition::new(index, count) {
+            prop_assert!(place.path_length() <= MAX_PATH_LENGTH);
+            let _ = root_from_path(leaves(1)[0], place, &path);
         }
     }
 }

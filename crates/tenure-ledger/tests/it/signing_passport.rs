@@ -3,18 +3,20 @@
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use proptest::prelude::*;
-use tenure_core::kernel::{Fence, Mode, Tick};
+use tenure_core::kernel::{Fence, LeaseMode, Tick};
 use tenure_ledger::signing::{
-    Claims, Leaf, Passport, PassportError, PublicKey, Terms, TrustedKeys, seal_batch,
+    Claims, Leaf, Passport, PassportError, PublicKey, SignedTerms, TrustedKeys, sign_batch,
 };
 
-use crate::signing_samples::{LEDGER, OTHER_LEDGER, issued, key, keyring, leaves, other_key, sealed, three};
+use crate::signing_fixtures::{
+    LEDGER, OTHER_LEDGER, issued, key, keyring, leaves, other_key, signed_batch, three_leases,
+};
 
 const ALPHABET: &str = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
 
 fn passport() -> Passport {
-    let [first, ..] = three();
-    Passport::issue(LEDGER, &Terms::from(&first), sealed().signature_of(0).unwrap())
+    let [first, ..] = three_leases();
+    Passport::issue(LEDGER, &SignedTerms::from(&first), signed_batch().lease_signature(0).unwrap())
 }
 
 fn trusted() -> TrustedKeys {
@@ -41,7 +43,7 @@ fn a_verified_passport_yields_the_claims_of_its_lease() {
     let claims = check(&passport().to_text()).unwrap();
     assert_eq!((claims.ledger, claims.lease_id.as_str()), (LEDGER, "4f1d09aa-17"));
     assert_eq!((claims.resource.as_str(), claims.holder.as_str()), ("deploy:prod", "ci-42"));
-    assert_eq!((claims.mode, claims.fence), (Mode::Exclusive, Fence(17)));
+    assert_eq!((claims.mode, claims.fence), (LeaseMode::Exclusive, Fence(17)));
     assert_eq!((claims.at, claims.expires_at), (Tick(1_000_000), Tick(31_000_000)));
     assert_eq!(claims.key_id, key().id());
 }
@@ -50,8 +52,8 @@ fn a_verified_passport_yields_the_claims_of_its_lease() {
 fn a_passport_verifies_only_with_a_trusted_key() {
     let passport = passport();
     let key_id = key().id();
-    let nobody = passport.verify(&TrustedKeys::default());
-    assert_eq!(nobody, Err(PassportError::UntrustedKey { key_id }));
+    let without_keys = passport.verify(&TrustedKeys::default());
+    assert_eq!(without_keys, Err(PassportError::UntrustedKey { key_id }));
     let other = passport.verify(&TrustedKeys::from_iter([other_key(2).public_key()]));
     assert_eq!(other, Err(PassportError::UntrustedKey { key_id }));
     let typed = PublicKey::parse("03a107bff3ce10be1d70dd18e74bc09967e4d6309ba50d5f1ddc8664125531b8").unwrap();
@@ -61,23 +63,24 @@ fn a_passport_verifies_only_with_a_trusted_key() {
 #[test]
 fn a_signature_is_valid_only_for_its_own_lease() {
     let key_id = key().id();
-    let [first, second, _] = three();
-    let signature = || sealed().signature_of(0).unwrap();
+    let [first, second, _] = three_leases();
+    let signature = || signed_batch().lease_signature(0).unwrap();
     let not_genuine = Err(PassportError::NotGenuine { key_id });
-    let claim = |ledger, terms: &Terms<'_>| Passport::issue(ledger, terms, signature()).verify(&trusted());
-    let terms = Terms::from(&first);
+    let claim =
+        |ledger, terms: &SignedTerms<'_>| Passport::issue(ledger, terms, signature()).verify(&trusted());
+    let terms = SignedTerms::from(&first);
     assert!(claim(LEDGER, &terms).is_ok());
     assert_eq!(claim(OTHER_LEDGER, &terms), not_genuine);
-    assert_eq!(claim(LEDGER, &Terms::from(&second)), not_genuine);
-    let others = [
-        Terms { resource: &second.resource, ..terms },
-        Terms { holder: &second.holder, ..terms },
-        Terms { mode: Mode::Shared, ..terms },
-        Terms { fence: Fence(18), ..terms },
-        Terms { at: Tick(1_000_001), ..terms },
-        Terms { expires_at: Tick(31_000_001), ..terms },
+    assert_eq!(claim(LEDGER, &SignedTerms::from(&second)), not_genuine);
+    let altered_terms = [
+        SignedTerms { resource: &second.resource, ..terms },
+        SignedTerms { holder: &second.holder, ..terms },
+        SignedTerms { mode: LeaseMode::Shared, ..terms },
+        SignedTerms { fence: Fence(18), ..terms },
+        SignedTerms { at: Tick(1_000_001), ..terms },
+        SignedTerms { expires_at: Tick(31_000_001), ..terms },
     ];
-    for other in others {
+    for other in altered_terms {
         assert_eq!(claim(LEDGER, &other), not_genuine, "{other:?}");
     }
 }
@@ -96,11 +99,11 @@ fn a_passport_text_with_any_flipped_bit_is_rejected() {
 }
 
 /// Passports of leases with names of different lengths, so that the text ends in each of its three ways.
-fn of_every_length() -> Vec<String> {
+fn passports_of_every_length() -> Vec<String> {
     let text = |holder: &str| {
-        let lease = issued("a", holder, Mode::Exclusive, 1, 0, 1);
-        let sealed = seal_batch(&key(), LEDGER, 2, &[Leaf::of_issued(LEDGER, &lease)]).unwrap();
-        Passport::issue(LEDGER, &Terms::from(&lease), sealed.signature_of(0).unwrap()).to_text()
+        let lease = issued("a", holder, LeaseMode::Exclusive, 1, 0, 1);
+        let signed = sign_batch(&key(), LEDGER, 2, &[Leaf::of_issued(LEDGER, &lease)]).unwrap();
+        Passport::issue(LEDGER, &SignedTerms::from(&lease), signed.lease_signature(0).unwrap()).to_text()
     };
     let texts: Vec<_> = ["a", "ab", "abc"].map(text).into();
     let mut ends: Vec<_> = texts.iter().map(|text| text.len() % 4).collect();
@@ -111,7 +114,7 @@ fn of_every_length() -> Vec<String> {
 
 #[test]
 fn a_passport_with_any_replaced_character_is_rejected() {
-    for good in of_every_length() {
+    for good in passports_of_every_length() {
         assert!(check(&good).is_ok());
         let characters: Vec<char> = good.chars().collect();
         for place in 0..characters.len() {
@@ -129,7 +132,7 @@ fn a_passport_with_any_replaced_character_is_rejected() {
 
 #[test]
 fn a_truncated_or_extended_passport_is_rejected() {
-    for good in of_every_length() {
+    for good in passports_of_every_length() {
         for length in 0..good.len() {
             assert!(check(&good[..length]).is_err(), "cut at {length}");
         }
@@ -149,33 +152,33 @@ fn altered(at: usize, bytes: &[u8]) -> String {
 
 #[test]
 fn passport_errors_name_the_invalid_part() {
-    let said = |text: &str| check(text).unwrap_err().to_string();
-    assert_eq!(said("not a passport"), "the passport is not base64url without padding");
-    assert_eq!(said(""), "the passport cannot be read: it is cut off");
-    assert_eq!(said("Aw"), "the passport cannot be read: form 3 is unknown; this version reads form 1");
-    assert_eq!(said(&"A".repeat(20_000)), "the passport has 20000 characters, more than any passport");
+    let error_text = |text: &str| check(text).unwrap_err().to_string();
+    assert_eq!(error_text("not a passport"), "the passport is not base64url without padding");
+    assert_eq!(error_text(""), "the passport cannot be read: it is cut off");
+    assert_eq!(error_text("Aw"), "the passport cannot be read: form 3 is unknown; this version reads form 1");
+    assert_eq!(error_text(&"A".repeat(20_000)), "the passport has 20000 characters, more than any passport");
     let fence = "the passport cannot be read: its fence is larger than any";
-    assert_eq!(said(&altered(17, &(1_u64 << 53).to_be_bytes())), fence);
-    assert_eq!(said(&altered(25, &[9])), "the passport cannot be read: its mode is unknown");
+    assert_eq!(error_text(&altered(17, &(1_u64 << 53).to_be_bytes())), fence);
+    assert_eq!(error_text(&altered(25, &[9])), "the passport cannot be read: its mode is unknown");
     let name = "the passport cannot be read: resource: contains the control character U+0000";
-    assert_eq!(said(&altered(46, &[0])), name);
-    assert_eq!(said(&altered(46, &[0xff])), "the passport cannot be read: its resource is not UTF-8");
+    assert_eq!(error_text(&altered(46, &[0])), name);
+    assert_eq!(error_text(&altered(46, &[0xff])), "the passport cannot be read: its resource is not UTF-8");
     let key_id = key().id();
     let forged = altered(46, b"D");
-    assert_eq!(said(&forged), format!("the passport is not genuine: key {key_id} did not sign it"));
+    assert_eq!(error_text(&forged), format!("the passport is not genuine: key {key_id} did not sign it"));
 }
 
 #[test]
 fn a_passport_holds_the_longest_names_of_the_largest_batch() {
     let name = "ä".repeat(2048);
     let resource = "ä".repeat(2048 + 8);
-    let lease = issued(&resource, &name, Mode::Renames, (1 << 53) - 1, 0, u64::MAX);
+    let lease = issued(&resource, &name, LeaseMode::Renames, (1 << 53) - 1, 0, u64::MAX);
     let mut all = leaves(4096);
     all[4095] = Leaf::of_issued(LEDGER, &lease);
-    let sealed = seal_batch(&key(), LEDGER, u64::MAX, &all).unwrap();
-    let signature = sealed.signature_of(4095).unwrap();
+    let sealed = sign_batch(&key(), LEDGER, u64::MAX, &all).unwrap();
+    let signature = sealed.lease_signature(4095).unwrap();
     assert_eq!(signature.verify(&keyring(), LEDGER, all[4095]), Ok(()));
-    let text = Passport::issue(LEDGER, &Terms::from(&lease), signature).to_text();
+    let text = Passport::issue(LEDGER, &SignedTerms::from(&lease), signature).to_text();
     assert_eq!(check(&text).unwrap().holder.as_str(), name);
     assert_eq!(check(&format!("{text}AAAA")), Err(PassportError::TooLong { characters: text.len() + 4 }));
 }

@@ -4,14 +4,14 @@ use std::fs::{File, OpenOptions};
 use std::os::unix::fs::FileExt as _;
 use std::time::Duration;
 
-use tenure_core::kernel::{Answer, Span};
+use tenure_core::kernel::{CommandOutcome, TickDuration};
 use tenure_registrar::Reply;
 
-use crate::clock::timed;
-use crate::world::{Data, acquire, open};
+use crate::time::measure_duration;
+use crate::workload::{DataDirectory, acquire, open};
 
 /// What was measured, each as a median.
-pub struct Latency {
+pub struct LatencyMeasurements {
     /// From asking to being told.
     pub acquire: Duration,
     /// Writing as many bytes into a file that was filled beforehand, and syncing it.
@@ -24,20 +24,20 @@ pub struct Latency {
 const RECORD: usize = 512;
 const FILE: u64 = 16 << 20;
 
-pub fn measure(repetitions: u64) -> Result<Latency, String> {
-    let data = Data::new("latency")?;
+pub fn measure(repetitions: u64) -> Result<LatencyMeasurements, String> {
+    let data = DataDirectory::new("latency")?;
     let service = open(data.path())?;
-    let file = filled(&data)?;
+    let file = create_zeroed_file(&data)?;
     let handle = service.handle();
     let (mut acquires, mut syncs, mut beyond) = (Vec::new(), Vec::new(), Vec::new());
     for number in 0..repetitions {
         let offset = number * RECORD as u64 % FILE;
         let (synced, sync) =
-            timed(|| file.write_all_at(&[7; RECORD], offset).and_then(|()| file.sync_data()));
+            measure_duration(|| file.write_all_at(&[7; RECORD], offset).and_then(|()| file.sync_data()));
         synced.map_err(|error| error.to_string())?;
-        let command = acquire(number, Span::from_secs(3_600));
-        let (response, acquire) = timed(|| handle.ask_and_wait(command));
-        if !matches!(response.reply, Reply::Answered { answer: Answer::Granted { .. }, .. }) {
+        let command = acquire(number, TickDuration::from_secs(3_600));
+        let (response, acquire) = measure_duration(|| handle.submit_and_wait(command));
+        if !matches!(response.reply, Reply::Answered { answer: CommandOutcome::Granted { .. }, .. }) {
             return Err("a request was not granted".into());
         }
         beyond.push(acquire.saturating_sub(sync));
@@ -45,10 +45,10 @@ pub fn measure(repetitions: u64) -> Result<Latency, String> {
         syncs.push(sync);
     }
     service.stop().map_err(|error| error.to_string())?;
-    Ok(Latency { acquire: median(acquires), sync: median(syncs), beyond: median(beyond) })
+    Ok(LatencyMeasurements { acquire: median(acquires), sync: median(syncs), beyond: median(beyond) })
 }
 
-fn filled(data: &Data) -> Result<File, String> {
+fn create_zeroed_file(data: &DataDirectory) -> Result<File, String> {
     let mut options = OpenOptions::new();
     let file = options.create(true).truncate(true).write(true).open(data.path().join("peer"));
     let file = file.map_err(|error| error.to_string())?;

@@ -2,21 +2,21 @@
 //!
 //! `cargo bench -p tenure-registrar --bench ledger -- [--quick] [--json] [--check] [--write]`
 
-mod clock;
-mod expiries;
+mod expiry;
 mod latency;
 mod report;
 mod restart;
 mod throughput;
-mod world;
+mod time;
+mod workload;
 
 use std::process::ExitCode;
 
-use report::Report;
+use report::BenchmarkReport;
 
 /// What was asked for.
 #[derive(Debug, Default)]
-struct Options {
+struct BenchmarkOptions {
     quick: bool,
     json: bool,
     check: bool,
@@ -36,7 +36,7 @@ fn main() -> ExitCode {
 }
 
 fn run() -> Result<ExitCode, String> {
-    let options = Options::parse(std::env::args().skip(1))?;
+    let options = BenchmarkOptions::parse(std::env::args().skip(1))?;
     let size = if options.quick { 10 } else { 1 };
     if options.throughput {
         let measured = throughput::measure(600_000 / size)?;
@@ -47,11 +47,11 @@ fn run() -> Result<ExitCode, String> {
         );
         return Ok(ExitCode::SUCCESS);
     }
-    let report = Report {
+    let report = BenchmarkReport {
         throughput: throughput::measure(600_000 / size)?,
         latency: latency::measure(4_000 / size)?,
         restart: restart::measure(1_000_000 / size)?,
-        expiries: expiries::measure(100_000 / size)?,
+        expiries: expiry::measure(100_000 / size)?,
     };
     if options.json {
         println!("{}", report.json());
@@ -61,14 +61,14 @@ fn run() -> Result<ExitCode, String> {
     if options.write {
         report.write()?;
     }
-    let missed = report.missed();
+    let missed = report.missed_targets();
     missed.iter().for_each(|line| eprintln!("MISSED: {line}"));
     Ok(if options.check && !missed.is_empty() { ExitCode::FAILURE } else { ExitCode::SUCCESS })
 }
 
-impl Options {
-    fn parse(arguments: impl Iterator<Item = String>) -> Result<Options, String> {
-        let mut options = Options::default();
+impl BenchmarkOptions {
+    fn parse(arguments: impl Iterator<Item = String>) -> Result<BenchmarkOptions, String> {
+        let mut options = BenchmarkOptions::default();
         for argument in arguments {
             match argument.as_str() {
                 "--quick" => options.quick = true,

@@ -4,36 +4,36 @@ use std::fs;
 use std::process::Command;
 use std::time::Duration;
 
-use crate::expiries::Expiries;
-use crate::latency::Latency;
-use crate::restart::Restart;
-use crate::throughput::Throughput;
+use crate::expiry::ExpiryMeasurements;
+use crate::latency::LatencyMeasurements;
+use crate::restart::RestartMeasurements;
+use crate::throughput::ThroughputMeasurements;
 
-const LEAST_PER_SECOND: f64 = 200_000.0;
-const MOST_BEYOND_SYNC: Duration = Duration::from_micros(50);
-const MOST_ANNOUNCED: Duration = Duration::from_millis(500);
+const MIN_PER_SECOND: f64 = 200_000.0;
+const MAX_BEYOND_SYNC: Duration = Duration::from_micros(50);
+const MAX_ANNOUNCE_TIME: Duration = Duration::from_millis(500);
 
 /// Everything that was measured.
-pub struct Report {
-    pub throughput: Throughput,
-    pub latency: Latency,
-    pub restart: Restart,
-    pub expiries: Expiries,
+pub struct BenchmarkReport {
+    pub throughput: ThroughputMeasurements,
+    pub latency: LatencyMeasurements,
+    pub restart: RestartMeasurements,
+    pub expiries: ExpiryMeasurements,
 }
 
-impl Report {
+impl BenchmarkReport {
     /// The targets that were missed, one line each.
-    pub fn missed(&self) -> Vec<String> {
-        let Report { throughput, latency, restart, expiries } = self;
+    pub fn missed_targets(&self) -> Vec<String> {
+        let BenchmarkReport { throughput, latency, restart, expiries } = self;
         let per_million = |count: u64| Duration::from_secs_f64(count as f64 / 1e6);
         let with_events = per_million(restart.leases) + per_million(restart.events_behind);
         let checks = [
             (
-                throughput.per_second() < LEAST_PER_SECOND,
+                throughput.per_second() < MIN_PER_SECOND,
                 format!("{:.0} acquires per second", throughput.per_second()),
             ),
             (
-                latency.beyond > MOST_BEYOND_SYNC,
+                latency.beyond > MAX_BEYOND_SYNC,
                 format!("an acquire takes {:?} beyond its sync", latency.beyond),
             ),
             (
@@ -45,7 +45,7 @@ impl Report {
                 format!("a start with events takes {:?}", restart.with_events),
             ),
             (
-                expiries.announced_within > MOST_ANNOUNCED,
+                expiries.announced_within > MAX_ANNOUNCE_TIME,
                 format!("ends are announced within {:?}", expiries.announced_within),
             ),
         ];
@@ -54,10 +54,10 @@ impl Report {
 
     /// A Markdown table, which people can read as it is.
     pub fn table(&self) -> String {
-        let Report { throughput, latency, restart, expiries } = self;
+        let BenchmarkReport { throughput, latency, restart, expiries } = self;
         let milliseconds = |time: Duration| format!("{:.0} ms", time.as_secs_f64() * 1e3);
         let microseconds = |time: Duration| format!("{:.0} µs", time.as_secs_f64() * 1e6);
-        let rows = [
+        let lines = [
             (
                 "durable acquires per second, 256 under way".to_owned(),
                 format!("{:.0}", throughput.per_second()),
@@ -98,10 +98,10 @@ impl Report {
             ),
         ];
         let mut text = String::from("| what | measured | target |\n|---|--:|---|\n");
-        for (what, measured, target) in rows {
+        for (what, measured, target) in lines {
             text.push_str(&format!("| {what} | {measured} | {target} |\n"));
         }
-        let missed = self.missed();
+        let missed = self.missed_targets();
         let verdict = if missed.is_empty() {
             "All targets are met.".into()
         } else {
@@ -112,7 +112,7 @@ impl Report {
 
     /// One line.
     pub fn json(&self) -> String {
-        let Report { throughput, latency, restart, expiries } = self;
+        let BenchmarkReport { throughput, latency, restart, expiries } = self;
         let micros = |time: Duration| time.as_micros();
         format!(
             r#"{{"acquires_per_second":{:.0},"cpu_us_per_acquire":{:.2},"acquire_us":{},"sync_us":{},"beyond_us":{},"restart_us":{},"restart_with_events_us":{},"announced_us":{},"missed":{}}}"#,
@@ -124,7 +124,7 @@ impl Report {
             micros(restart.from_checkpoint),
             micros(restart.with_events),
             micros(expiries.announced_within),
-            self.missed().len(),
+            self.missed_targets().len(),
         )
     }
 

@@ -3,17 +3,19 @@
 use std::sync::mpsc;
 use std::time::Duration;
 
-use tenure_core::kernel::{Answer, Claim, Command, Fence, HashKey, Limits, Span, State};
-use tenure_ledger::embedded::Opening;
-use tenure_ledger::signing::NodeKey;
+use tenure_core::kernel::{
+    Command, CommandOutcome, Fence, HashKey, KernelState, LeaseCredential, Limits, TickDuration,
+};
+use tenure_ledger::embedded::LedgerRecovery;
+use tenure_ledger::signing::LedgerSigningKey;
 use tenure_registrar::Reply;
-use tenure_registrar::shell::{Replay, Service, key_file};
+use tenure_registrar::runtime::{RegistrarService, Replay, key_file_path};
 
-use crate::clock::timed;
-use crate::world::{Data, acquire_many, open, options};
+use crate::time::measure_duration;
+use crate::workload::{DataDirectory, acquire_many, open, options};
 
 /// What was measured.
-pub struct Restart {
+pub struct RestartMeasurements {
     pub leases: u64,
     /// With a checkpoint of everything.
     pub from_checkpoint: Duration,
@@ -23,53 +25,56 @@ pub struct Restart {
     pub checkpoint_bytes: u64,
 }
 
-const TTL: Span = Span::from_secs(20 * 3_600);
+const TTL: TickDuration = TickDuration::from_secs(20 * 3_600);
 
-pub fn measure(leases: u64) -> Result<Restart, String> {
-    let data = Data::new("restart")?;
+pub fn measure(leases: u64) -> Result<RestartMeasurements, String> {
+    let data = DataDirectory::new("restart")?;
     let service = open(data.path())?;
     let numbers: Vec<u64> = (0..leases).collect();
-    let wanted = numbers.chunks(100).map(|part| acquire_many(part, TTL));
-    ask_all(&service, wanted)?;
+    let commands = numbers.chunks(100).map(|part| acquire_many(part, TTL));
+    submit_all(&service, commands)?;
     service.stop().map_err(|error| error.to_string())?;
     let checkpoint_bytes = checkpoint(&data)?;
 
-    let (service, from_checkpoint) = timed(|| open(data.path()));
+    let (service, from_checkpoint) = measure_duration(|| open(data.path()));
     let service = service?;
     check(&service, leases)?;
     let before = service.feed().head().seq.0;
     let renewals = (1..=leases).map(|lease| Command::Renew {
         lease: Fence(lease),
-        claim: Claim::Token,
-        ttl: Some(Span::from_secs(24 * 3_600)),
+        credential: LeaseCredential::Token,
+        ttl: Some(TickDuration::from_secs(24 * 3_600)),
     });
-    ask_all(&service, renewals)?;
+    submit_all(&service, renewals)?;
     let events_behind = service.feed().head().seq.0 - before;
     service.stop().map_err(|error| error.to_string())?;
-    let (service, with_events) = timed(|| open(data.path()));
+    let (service, with_events) = measure_duration(|| open(data.path()));
     let service = service?;
     check(&service, leases)?;
     service.stop().map_err(|error| error.to_string())?;
-    Ok(Restart { leases, from_checkpoint, events_behind, with_events, checkpoint_bytes })
+    Ok(RestartMeasurements { leases, from_checkpoint, events_behind, with_events, checkpoint_bytes })
 }
 
-fn check(service: &Service, leases: u64) -> Result<(), String> {
-    let found = service.view().read(State::live_leases) as u64;
+fn check(service: &RegistrarService, leases: u64) -> Result<(), String> {
+    let found = service.view().read(KernelState::lease_count) as u64;
     if found == leases { Ok(()) } else { Err(format!("{found} leases are there, not {leases}")) }
 }
 
 /// Asks everything, a few thousand at a time.
-fn ask_all(service: &Service, commands: impl Iterator<Item = Command>) -> Result<(), String> {
+fn submit_all(service: &RegistrarService, commands: impl Iterator<Item = Command>) -> Result<(), String> {
     let handle = service.handle();
-    let (sender, told) = mpsc::channel();
+    let (sender, replies) = mpsc::channel();
     let mut under_way = 0;
-    let wait = || match told.recv() {
-        Ok(Reply::Answered { answer: Answer::Granted { .. } | Answer::Renewed { .. }, .. }) => Ok(()),
+    let wait = || match replies.recv() {
+        Ok(Reply::Answered {
+            answer: CommandOutcome::Granted { .. } | CommandOutcome::Renewed { .. },
+            ..
+        }) => Ok(()),
         other => Err(format!("not granted: {other:?}")),
     };
     for command in commands {
         let sender = sender.clone();
-        handle.ask(command, move |response| drop(sender.send(response.reply)));
+        handle.submit(command, move |response| drop(sender.send(response.reply)));
         under_way += 1;
         if under_way == 2_000 {
             wait()?;
@@ -80,17 +85,18 @@ fn ask_all(service: &Service, commands: impl Iterator<Item = Command>) -> Result
 }
 
 /// What the housekeeper does, at a moment of our choice.
-fn checkpoint(data: &Data) -> Result<u64, String> {
-    let mut opening = Opening::begin(data.path(), options().ledger).map_err(|error| error.to_string())?;
-    let ledger = opening.identity().ledger;
-    let mut replay = Replay::new(ledger, State::new(ledger.tag(), Limits::default(), HashKey(3, 4)));
-    while let Some(batch) = opening.next_batch().map_err(|error| error.to_string())? {
+fn checkpoint(data: &DataDirectory) -> Result<u64, String> {
+    let mut recovery =
+        LedgerRecovery::begin(data.path(), options().ledger).map_err(|error| error.to_string())?;
+    let ledger = recovery.identity().ledger;
+    let mut replay = Replay::new(ledger, KernelState::new(ledger.tag(), Limits::default(), HashKey(3, 4)));
+    while let Some(batch) = recovery.next_batch().map_err(|error| error.to_string())? {
         replay.apply(&batch).map_err(|error| error.to_string())?;
     }
-    let opened = opening.finish().map_err(|error| error.to_string())?;
-    let key = NodeKey::load(&key_file(data.path())).map_err(|error| error.to_string())?;
+    let opened = recovery.finish().map_err(|error| error.to_string())?;
+    let key = LedgerSigningKey::load(&key_file_path(data.path())).map_err(|error| error.to_string())?;
     let bytes = replay.checkpoint(opened.identity().epoch, &key);
-    opened.upkeep().keep_checkpoint(replay.head(), &bytes).map_err(|error| error.to_string())?;
+    opened.maintenance().store_checkpoint(replay.head(), &bytes).map_err(|error| error.to_string())?;
     opened.close().map_err(|error| error.to_string())?;
     Ok(bytes.len() as u64)
 }

@@ -3,17 +3,17 @@
 use std::sync::mpsc;
 use std::time::Duration;
 
-use tenure_core::kernel::{Answer, Command, Span};
+use tenure_core::kernel::{Command, CommandOutcome, TickDuration};
 use tenure_registrar::Reply;
-use tenure_registrar::shell::Service;
+use tenure_registrar::runtime::RegistrarService;
 
-use crate::clock::{cpu_time, timed};
-use crate::world::{Data, acquire, open};
+use crate::time::{cpu_time, measure_duration};
+use crate::workload::{DataDirectory, acquire, open};
 
 const IN_FLIGHT: usize = 256;
 
 /// What was measured.
-pub struct Throughput {
+pub struct ThroughputMeasurements {
     pub grants: u64,
     pub time: Duration,
     /// Of the whole process: who asks included, but not the making of what is asked.
@@ -21,7 +21,7 @@ pub struct Throughput {
     pub batches: u64,
 }
 
-impl Throughput {
+impl ThroughputMeasurements {
     pub fn per_second(&self) -> f64 {
         self.grants as f64 / self.time.as_secs_f64()
     }
@@ -31,45 +31,46 @@ impl Throughput {
     }
 }
 
-pub fn measure(grants: u64) -> Result<Throughput, String> {
-    let data = Data::new("throughput")?;
+pub fn measure(grants: u64) -> Result<ThroughputMeasurements, String> {
+    let data = DataDirectory::new("throughput")?;
     let service = open(data.path())?;
     // Until files, tables and caches are as they are in use.
-    load(&service, requests(0, grants / 10))?;
+    run_load(&service, requests(0, grants / 10))?;
     // Beforehand: what is measured is the registrar, not how fast texts can be put together.
     let requests = requests(grants, grants);
-    let (events, batches) = (service.feed().head().seq.0, counted(&service));
+    let (events, batches) = (service.feed().head().seq.0, published_batches(&service));
     let before = cpu_time();
-    let (told, time) = timed(|| load(&service, requests));
-    told?;
+    let (result, time) = measure_duration(|| run_load(&service, requests));
+    result?;
     let cpu = cpu_time().saturating_sub(before);
     let written = service.feed().head().seq.0 - events;
     if written < grants {
         return Err(format!("{grants} grants in {written} events"));
     }
-    let batches = counted(&service) - batches;
+    let batches = published_batches(&service) - batches;
     service.stop().map_err(|error| error.to_string())?;
-    Ok(Throughput { grants, time, cpu, batches })
+    Ok(ThroughputMeasurements { grants, time, cpu, batches })
 }
 
 /// How many batches were told so far, as far as the feed still has them; only their number within a run counts.
-fn counted(service: &Service) -> u64 {
-    service.feed().batches()
+fn published_batches(service: &RegistrarService) -> u64 {
+    service.feed().published_batches()
 }
 
 /// Requests for `count` leases, each on a resource of its own.
 fn requests(first: u64, count: u64) -> Vec<Command> {
-    (first..first + count).map(|number| acquire(number, Span::from_secs(3_600))).collect()
+    (first..first + count).map(|number| acquire(number, TickDuration::from_secs(3_600))).collect()
 }
 
 /// Asks for all of these, always with as many under way.
-fn load(service: &Service, requests: Vec<Command>) -> Result<(), String> {
+fn run_load(service: &RegistrarService, requests: Vec<Command>) -> Result<(), String> {
     let handle = service.handle();
     let (sender, told) = mpsc::channel();
     let ask = |command: Command| {
         let sender = sender.clone();
-        handle.ask(command, move |response| {
-            let granted = matches!(response.reply, Reply::Answered { answer: Answer::Granted { .. }, .. });
+        handle.submit(command, move |response| {
+            let granted =
+                matches!(response.reply, Reply::Answered { answer: CommandOutcome::Granted { .. }, .. });
             let _ = sender.send(granted);
         });
     };

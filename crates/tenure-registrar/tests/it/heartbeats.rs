@@ -2,11 +2,11 @@
 
 use tenure_registrar::Settings;
 
-use crate::story::{Desk, check};
+use crate::scenario::{ScenarioRunner, run_scenario};
 
 #[test]
 fn a_renewal_that_arrives_in_time_succeeds_although_the_disk_stalls() {
-    check(
+    run_scenario(
         "
         0    start                      -> append resumed at 0
         0    wrote                      -> publish resumed at 0
@@ -23,7 +23,7 @@ fn a_renewal_that_arrives_in_time_succeeds_although_the_disk_stalls() {
 
 #[test]
 fn a_renewal_at_the_expiry_tick_is_rejected_after_the_expiry_is_published() {
-    check(
+    run_scenario(
         "
         0         start                 -> append resumed at 0
         0         wrote                 -> publish resumed at 0
@@ -40,8 +40,9 @@ fn a_renewal_at_the_expiry_tick_is_rejected_after_the_expiry_is_published() {
 #[test]
 fn expiry_does_not_overtake_renewals_in_the_inbox() {
     // One request to a write: the second heartbeat is still in the inbox when the first batch is swept.
-    let mut desk = Desk::new(Settings { inbox: 10, batch: 1, sweep: 10, ..Settings::default() });
-    desk.play(
+    let mut runner =
+        ScenarioRunner::new(Settings { max_waiting: 10, max_batch: 1, max_sweep: 10, ..Settings::default() });
+    runner.run(
         "
         0    start                      -> append resumed at 0
         0    ann: acquire db ann 5      -> nothing
@@ -61,8 +62,9 @@ fn expiry_does_not_overtake_renewals_in_the_inbox() {
 
 #[test]
 fn expiry_with_minimal_limits_keeps_leases_with_a_renewal_in_the_inbox() {
-    let mut desk = Desk::new(Settings { inbox: 10, batch: 1, sweep: 1, ..Settings::default() });
-    desk.play(
+    let mut desk =
+        ScenarioRunner::new(Settings { max_waiting: 10, max_batch: 1, max_sweep: 1, ..Settings::default() });
+    desk.run(
         "
         0    start                      -> append resumed at 0
         0    ann: acquire db ann 5      -> nothing
@@ -85,7 +87,7 @@ fn expiry_with_minimal_limits_keeps_leases_with_a_renewal_in_the_inbox() {
 
 #[test]
 fn expiries_are_published_after_earlier_requests() {
-    check(
+    run_scenario(
         "
         0    start                      -> append resumed at 0
         0    wrote                      -> publish resumed at 0
@@ -100,8 +102,9 @@ fn expiries_are_published_after_earlier_requests() {
 
 #[test]
 fn expiries_beyond_the_sweep_limit_are_published_in_the_next_writes() {
-    let mut desk = Desk::new(Settings { inbox: 10, batch: 10, sweep: 2, ..Settings::default() });
-    desk.play(
+    let mut desk =
+        ScenarioRunner::new(Settings { max_waiting: 10, max_batch: 10, max_sweep: 2, ..Settings::default() });
+    desk.run(
         "
         0    start                              -> append resumed at 0
         0    wrote                              -> publish resumed at 0

@@ -9,13 +9,13 @@ use std::process::{Child, Command as Process, Stdio};
 use std::sync::Arc;
 use std::time::Duration;
 
-use tenure_core::kernel::{Answer, Fence, HashKey, Limits, Tick};
+use tenure_core::kernel::{CommandOutcome, Fence, HashKey, Limits, Tick};
 use tenure_ledger::Head;
-use tenure_ledger::embedded::{Opening, Options, Retention, verify};
+use tenure_ledger::embedded::{LedgerOptions, LedgerRecovery, Retention, verify};
 use tenure_registrar::Reply;
-use tenure_registrar::shell::{BootClock, Replay, Routine, Service, ServiceOptions};
+use tenure_registrar::runtime::{BootClock, MaintenanceOptions, RegistrarService, Replay, ServiceOptions};
 
-use crate::shell::acquire;
+use crate::runtime::acquire;
 
 const DATA: &str = "TENURE_KILL_DATA";
 const ROUNDS: u64 = 100;
@@ -24,9 +24,9 @@ const IN_FLIGHT: u64 = 64;
 fn options() -> ServiceOptions {
     ServiceOptions {
         // Small, so that files are changed in the middle of it too.
-        ledger: Options { segment_size: 1 << 16, reserve: 2 << 16, witness: None },
+        ledger: LedgerOptions { segment_size: 1 << 16, reserve: 2 << 16, witness: None },
         // And checkpoints are made, and segments pruned, all the time.
-        routine: Routine {
+        maintenance: MaintenanceOptions {
             checkpoint_after: 400,
             retention: Retention { bytes: 20 << 16, ..Retention::default() },
         },
@@ -39,20 +39,20 @@ fn options() -> ServiceOptions {
 fn child_process_to_be_killed() {
     let Some(data) = std::env::var_os(DATA) else { return };
     let clock = Arc::new(BootClock::new().unwrap());
-    let service = Service::open(Path::new(&data), options(), clock).unwrap();
+    let service = RegistrarService::open(Path::new(&data), options(), clock).unwrap();
     let handle = service.handle();
     let process = std::process::id();
-    let (sender, told) = std::sync::mpsc::channel();
+    let (sender, replies) = std::sync::mpsc::channel();
     let ask = move |number: u64| {
         let sender = sender.clone();
         let command = acquire(&format!("thing:{process}.{number}"), "load", 86_400);
-        handle.ask(command, move |response| drop(sender.send(response.reply)));
+        handle.submit(command, move |response| drop(sender.send(response.reply)));
     };
     // As many under way as a busy server has; each answer makes room for the next request.
     (0..IN_FLIGHT).for_each(&ask);
     let mut out = std::io::stdout().lock();
-    for (number, reply) in (IN_FLIGHT..).zip(told) {
-        if let Reply::Answered { answer: Answer::Granted { leases }, stamp } = reply {
+    for (number, reply) in (IN_FLIGHT..).zip(replies) {
+        if let Reply::Answered { answer: CommandOutcome::Granted { leases }, stamp } = reply {
             writeln!(out, "granted {} {}", leases[0].0, stamp.0 + 86_400_000_000).unwrap();
         }
         ask(number);
@@ -70,7 +70,7 @@ fn start(data: &Path) -> Child {
 }
 
 /// What the process was told, up to its end.
-fn journal(mut child: Child, kill_after: Duration) -> BTreeMap<Fence, Tick> {
+fn kill_and_collect(mut child: Child, kill_after: Duration) -> BTreeMap<Fence, Tick> {
     let output = BufReader::new(child.stdout.take().unwrap());
     let (started, running) = std::sync::mpsc::channel();
     let reader = std::thread::spawn(move || {
@@ -100,11 +100,11 @@ fn journal(mut child: Child, kill_after: Duration) -> BTreeMap<Fence, Tick> {
 /// What the ledger adds up to, with every signature checked.
 fn replay(data: &Path, head: Head) -> Replay {
     let mut opening =
-        Opening::begin(data, options().ledger).expect("a kill leaves nothing that does not open");
+        LedgerRecovery::begin(data, options().ledger).expect("a kill leaves nothing that does not open");
     let (limits, key) = (Limits::default(), HashKey::default());
     let (checkpoint, ledger) = (opening.take_checkpoint(), opening.identity().ledger);
     let replay = Replay::begin(checkpoint.as_ref(), ledger, limits, key).expect("a whole checkpoint");
-    let mut replay = replay.checking_seals();
+    let mut replay = replay.with_signature_checks();
     while let Some(batch) = opening.next_batch().expect("it can be read") {
         replay.apply(&batch).expect("it adds up, and is signed");
     }
@@ -125,7 +125,7 @@ fn acknowledged_grants_survive_sigkill_with_their_exact_expiry() {
         }
         // Spread over the microseconds, without a random source: a failure can be seen again.
         let kill_after = Duration::from_micros(round.wrapping_mul(7_919) % 20_000);
-        let journal = journal(start(&data), kill_after);
+        let journal = kill_and_collect(start(&data), kill_after);
         acknowledged += journal.len();
         let first = journal.keys().next().copied().unwrap_or(Fence(u64::MAX));
         assert!(first > highest, "round {round}: {first:?} was given out before");

@@ -1,19 +1,19 @@
 //! One integration binary: what the single writer promises, from outside.
 
-mod ahead;
-mod answers;
-mod bounds;
+mod clock_marks;
 mod heartbeats;
 mod kill;
-mod marks;
+mod limits;
 mod model;
-mod observing;
+mod observer;
+mod pipelined_writes;
 mod random;
-mod restoring;
-mod shell;
-mod story;
+mod reply_durability;
+mod restore;
+mod runtime;
+mod scenario;
+mod scenario_syntax;
 mod waiters;
 mod wall_clock;
-mod words;
-mod work;
-mod writer;
+mod work_leases;
+mod writer_lifecycle;

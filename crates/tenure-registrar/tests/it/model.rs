@@ -3,15 +3,15 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use tenure_core::kernel::{
-    Answer, ClockReading, Command, Event, Fence, Holder, Refusal, State, Tick, Ticket,
+    ClockReading, Command, CommandOutcome, Event, Fence, Holder, KernelState, Rejection, Tick, Ticket,
 };
 use tenure_core::ledger::EventRecord;
-use tenure_registrar::{AppendFailure, Caller, Effect, Input, Registrar, Reply, Settings};
+use tenure_registrar::{AppendFailure, Effect, Input, Registrar, Reply, RequestId, Settings};
 
-use crate::story::{LEDGER, WALL, read, replay};
+use crate::scenario::{LEDGER, WALL, decode_event, replay_records};
 
 /// A registrar, its ledger, and what the ledger's readers know.
-pub struct World {
+pub struct RegistrarModel {
     registrar: Registrar,
     settings: Settings,
     clock: u32,
@@ -22,17 +22,17 @@ pub struct World {
     writing: Option<Vec<EventRecord>>,
     ended: bool,
     callers: u64,
-    open: BTreeMap<Caller, (Command, Tick)>,
+    open: BTreeMap<RequestId, (Command, Tick)>,
     /// Those who were told that they wait, and not yet how it ended.
     tickets: BTreeSet<Ticket>,
     /// Up to this ticket, whoever waited was asking a process that is gone.
-    gone: Ticket,
-    known: Known,
+    gone_through: Ticket,
+    known: AcknowledgedState,
 }
 
 /// What the acknowledged records say.
 #[derive(Default)]
-struct Known {
+struct AcknowledgedState {
     /// Every lease, with its last promised end.
     promised: BTreeMap<Fence, Tick>,
     /// Those that ran out.
@@ -42,7 +42,7 @@ struct Known {
     last_ticket: Ticket,
 }
 
-impl World {
+impl RegistrarModel {
     pub fn new(settings: Settings) -> Self {
         let (registrar, effects) = start(&[], 0, 0, settings);
         let mut world = Self {
@@ -57,14 +57,14 @@ impl World {
             callers: 0,
             open: BTreeMap::new(),
             tickets: BTreeSet::new(),
-            gone: Ticket(0),
-            known: Known::default(),
+            gone_through: Ticket(0),
+            known: AcknowledgedState::default(),
         };
-        world.note(effects, false);
+        world.apply_effects(effects, false);
         world
     }
 
-    pub fn pass(&mut self, microseconds: u64) {
+    pub fn advance_clock(&mut self, microseconds: u64) {
         self.reading += microseconds;
     }
 
@@ -72,11 +72,11 @@ impl World {
         self.registrar.state().last_fence().0
     }
 
-    pub fn ask(&mut self, command: Command) {
+    pub fn request(&mut self, command: Command) {
         self.callers += 1;
-        let caller = Caller(self.callers);
+        let caller = RequestId(self.callers);
         self.open.insert(caller, (command.clone(), self.now()));
-        self.step(Input::Asked { caller, command });
+        self.step(Input::Request { caller, command });
     }
 
     pub fn wake(&mut self) {
@@ -84,14 +84,14 @@ impl World {
     }
 
     /// To the very instant that the registrar asked for.
-    pub fn wake_when_asked(&mut self) {
+    pub fn wake_when_due(&mut self) {
         if let Some(at) = self.registrar.wake_at() {
             self.reading = self.reading.max(at);
         }
         self.wake();
     }
 
-    pub fn write_returns(&mut self) {
+    pub fn complete_write(&mut self) {
         if let Some(records) = self.writing.take() {
             self.known.learn(&records);
             self.ledger.extend(records);
@@ -99,7 +99,7 @@ impl World {
         }
     }
 
-    pub fn write_fails(&mut self, failure: AppendFailure) {
+    pub fn fail_write(&mut self, failure: AppendFailure) {
         if self.writing.take().is_some() {
             self.step(Input::Appended(Err(failure)));
             assert!(self.open.is_empty(), "the writer ended, and {:?} were not told", self.open.keys());
@@ -118,21 +118,21 @@ impl World {
         }
         self.open.clear();
         self.tickets.clear();
-        self.gone = self.known.last_ticket;
+        self.gone_through = self.known.last_ticket;
         self.ended = false;
         let (registrar, effects) = start(&self.ledger, self.clock, self.reading, self.settings);
         self.origin = (self.reading, registrar.state().now());
         self.registrar = registrar;
-        self.note(effects, false);
+        self.apply_effects(effects, false);
     }
 
     /// All writes come back: then everybody has been answered, and the ledger says what the state says.
-    pub fn settle(&mut self) {
+    pub fn complete_all_writes(&mut self) {
         for _ in 0..1_000 {
             if self.writing.is_none() {
                 break;
             }
-            self.write_returns();
+            self.complete_write();
         }
         assert!(self.writing.is_none(), "it writes for ever");
         assert!(self.open.is_empty(), "never answered: {:?}", self.open);
@@ -142,12 +142,12 @@ impl World {
         let replayed = self.replayed();
         assert_eq!(replayed.snapshot(), self.registrar.state().snapshot(), "a replay differs");
         for ticket in &self.tickets {
-            assert!(replayed.ticket(*ticket).is_some(), "{ticket:?} waits no longer and was not told");
+            assert!(replayed.queue_ticket(*ticket).is_some(), "{ticket:?} waits no longer and was not told");
         }
     }
 
-    fn replayed(&self) -> State {
-        replay(&self.ledger)
+    fn replayed(&self) -> KernelState {
+        replay_records(&self.ledger)
     }
 
     fn now(&self) -> Tick {
@@ -156,12 +156,12 @@ impl World {
 
     fn step(&mut self, input: Input) {
         // Only a write that came back, or none that was under way, lets anybody be told of a decision.
-        let may_tell = matches!(input, Input::Appended(Ok(()))) || self.registrar.is_settled();
+        let may_reply = matches!(input, Input::Appended(Ok(()))) || self.registrar.is_fully_durable();
         let effects = self.registrar.step(input, self.reading);
-        self.note(effects, may_tell);
+        self.apply_effects(effects, may_reply);
     }
 
-    fn note(&mut self, effects: Vec<Effect>, may_tell: bool) {
+    fn apply_effects(&mut self, effects: Vec<Effect>, may_tell: bool) {
         for effect in effects {
             match effect {
                 Effect::Append(write) => {
@@ -171,17 +171,17 @@ impl World {
                 Effect::Publish(events) => {
                     assert!(may_tell && self.writing.is_none(), "{events:?} is not durable");
                     let newest = &self.ledger[self.ledger.len() - events.len()..];
-                    assert_eq!(newest.iter().map(read).collect::<Vec<_>>(), events);
+                    assert_eq!(newest.iter().map(decode_event).collect::<Vec<_>>(), events);
                 }
                 Effect::Served { ticket, leases } => {
                     assert!(may_tell && self.writing.is_none(), "{ticket:?} is served too early");
-                    self.wait_ends(ticket);
-                    self.lives(&leases);
+                    self.end_wait(ticket);
+                    self.check_active(&leases);
                 }
                 Effect::Unserved { ticket, .. } => {
-                    self.wait_ends(ticket);
+                    self.end_wait(ticket);
                 }
-                Effect::Answer { caller, reply } => self.told(caller, &reply, may_tell),
+                Effect::Answer { request: caller, reply } => self.check_reply(caller, &reply, may_tell),
                 Effect::StepDown(_) => self.ended = true,
             }
         }
@@ -190,35 +190,35 @@ impl World {
         }
     }
 
-    fn wait_ends(&mut self, ticket: Ticket) {
+    fn end_wait(&mut self, ticket: Ticket) {
         assert!(
-            self.tickets.remove(&ticket) || ticket <= self.gone,
+            self.tickets.remove(&ticket) || ticket <= self.gone_through,
             "nobody knows {ticket:?} yet, or any more"
         );
     }
 
-    fn told(&mut self, caller: Caller, reply: &Reply, may_tell: bool) {
-        let asked = self.open.remove(&caller);
-        let (command, came_in) = asked.unwrap_or_else(|| panic!("{caller:?} is answered twice"));
+    fn check_reply(&mut self, caller: RequestId, reply: &Reply, may_tell: bool) {
+        let pending = self.open.remove(&caller);
+        let (command, came_in) = pending.unwrap_or_else(|| panic!("{caller:?} is answered twice"));
         let Reply::Answered { answer, stamp } = reply else { return };
         assert!(may_tell && self.writing.is_none(), "{caller:?} hears {answer:?} before it is durable");
         assert_eq!(*stamp, came_in, "stamped on entering");
         match answer {
-            Answer::Granted { leases } => self.lives(leases),
-            Answer::Renewed { lease, expires_at } => {
-                self.lives(&[*lease]);
+            CommandOutcome::Granted { leases } => self.check_active(leases),
+            CommandOutcome::Renewed { lease, expires_at } => {
+                self.check_active(&[*lease]);
                 assert!(
                     self.known.promised[lease] >= *expires_at,
                     "{lease:?} is promised more than is durable"
                 );
             }
-            Answer::Queued { ticket, .. } => {
+            CommandOutcome::Queued { ticket, .. } => {
                 self.tickets.insert(*ticket);
             }
-            Answer::Refused(Refusal::Held { holder, .. }) => {
+            CommandOutcome::Rejected(Rejection::Held { holder, .. }) => {
                 assert!(self.known.holders.contains(holder), "refused because of what is not durable");
             }
-            Answer::Refused(Refusal::Over { lease, .. }) => {
+            CommandOutcome::Rejected(Rejection::Ended { lease, .. }) => {
                 let in_time = came_in < self.known.promised[lease];
                 let is_renewal = matches!(command, Command::Renew { .. });
                 let ran_out = self.known.expired.contains(lease);
@@ -232,7 +232,7 @@ impl World {
     }
 
     /// Whoever is told that it holds something must hold it at that moment, by what is durable.
-    fn lives(&self, leases: &[Fence]) {
+    fn check_active(&self, leases: &[Fence]) {
         for lease in leases {
             let until = self.known.promised.get(lease);
             assert!(until.is_some_and(|until| *until > self.now()), "{lease:?} is over, or not durable");
@@ -240,9 +240,9 @@ impl World {
     }
 }
 
-impl Known {
+impl AcknowledgedState {
     fn learn(&mut self, records: &[EventRecord]) {
-        for event in records.iter().map(read) {
+        for event in records.iter().map(decode_event) {
             match event {
                 Event::Issued(issued) => {
                     self.holders.insert(issued.holder);
@@ -266,5 +266,5 @@ impl Known {
 
 fn start(ledger: &[EventRecord], clock: u32, reading: u64, settings: Settings) -> (Registrar, Vec<Effect>) {
     let reading = ClockReading { clock: format!("boot-{clock}").into(), microseconds: reading };
-    Registrar::start(LEDGER, replay(ledger), reading, WALL, settings).expect("a start")
+    Registrar::start(LEDGER, replay_records(ledger), reading, WALL, settings).expect("a start")
 }

@@ -2,11 +2,11 @@
 
 use tenure_registrar::Settings;
 
-use crate::story::{Desk, check};
+use crate::scenario::{ScenarioRunner, run_scenario};
 
 #[test]
 fn a_waiter_is_served_only_when_its_grant_is_durable() {
-    check(
+    run_scenario(
         "
         0    start                            -> append resumed at 0
         0    wrote                            -> publish resumed at 0
@@ -24,7 +24,7 @@ fn a_waiter_is_served_only_when_its_grant_is_durable() {
 fn a_waiter_receives_its_ticket_before_its_grant() {
     // Both in one write. The other way round nobody knows whose ticket that is, and the waiter waits on for
     // what it has.
-    check(
+    run_scenario(
         "
         0    start                            -> append resumed at 0
         0    wrote                            -> publish resumed at 0
@@ -39,7 +39,7 @@ fn a_waiter_receives_its_ticket_before_its_grant() {
 
 #[test]
 fn a_waiter_granted_a_lease_that_expired_during_the_write_is_timed_out() {
-    check(
+    run_scenario(
         "
         0    start                            -> append resumed at 0
         0    wrote                            -> publish resumed at 0
@@ -56,7 +56,7 @@ fn a_waiter_granted_a_lease_that_expired_during_the_write_is_timed_out() {
 
 #[test]
 fn a_timed_out_waiter_is_notified_and_not_granted_later() {
-    check(
+    run_scenario(
         "
         0    start                            -> append resumed at 0
         0    wrote                            -> publish resumed at 0
@@ -74,7 +74,7 @@ fn a_timed_out_waiter_is_notified_and_not_granted_later() {
 
 #[test]
 fn an_expiry_grants_the_next_waiter_without_a_request() {
-    check(
+    run_scenario(
         "
         0    start                            -> append resumed at 0
         0    wrote                            -> publish resumed at 0
@@ -90,8 +90,9 @@ fn an_expiry_grants_the_next_waiter_without_a_request() {
 
 #[test]
 fn a_stalled_disk_does_not_time_out_a_waiter_granted_in_time() {
-    let mut desk = Desk::new(Settings { inbox: 10, batch: 1, sweep: 10, ..Settings::default() });
-    desk.play(
+    let mut runner =
+        ScenarioRunner::new(Settings { max_waiting: 10, max_batch: 1, max_sweep: 10, ..Settings::default() });
+    runner.run(
         "
         0    start                            -> append resumed at 0
         0    wrote                            -> publish resumed at 0

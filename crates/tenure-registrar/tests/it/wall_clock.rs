@@ -5,30 +5,30 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use tenure_core::kernel::{Answer, Claim, Command, Fence, Refusal, State, Tick};
-use tenure_ledger::embedded::Options;
+use tenure_core::kernel::{Command, CommandOutcome, Fence, KernelState, LeaseCredential, Rejection, Tick};
+use tenure_ledger::embedded::LedgerOptions;
 use tenure_registrar::Reply;
-use tenure_registrar::shell::{Clock, Service, ServiceOptions};
+use tenure_registrar::runtime::{Clock, RegistrarService, ServiceOptions};
 
-use crate::shell::acquire;
+use crate::runtime::acquire;
 
 const SECOND: u64 = 1_000_000;
 const YEARS: u64 = 20 * 365 * 24 * 60 * 60 * 1_000_000_000;
 const TODAY: u64 = 1_790_000_000_000_000_000;
 
 /// Ticks that go on as they should, and a wall clock that anybody sets.
-struct SetClock {
+struct AdjustableClock {
     microseconds: AtomicU64,
     wall: AtomicU64,
 }
 
-impl SetClock {
-    fn go_on(&self, seconds: u64) {
+impl AdjustableClock {
+    fn advance(&self, seconds: u64) {
         self.microseconds.fetch_add(seconds * SECOND, Ordering::SeqCst);
     }
 }
 
-impl Clock for SetClock {
+impl Clock for AdjustableClock {
     fn id(&self) -> Arc<str> {
         "set".into()
     }
@@ -37,58 +37,61 @@ impl Clock for SetClock {
         self.microseconds.load(Ordering::SeqCst)
     }
 
-    fn wall(&self) -> u64 {
+    fn wall_nanoseconds(&self) -> u64 {
         self.wall.load(Ordering::SeqCst)
     }
 }
 
-fn open(data: &Path, clock: &Arc<SetClock>) -> Service {
-    let ledger = Options { segment_size: 1 << 16, reserve: 0, witness: None };
+fn open(data: &Path, clock: &Arc<AdjustableClock>) -> RegistrarService {
+    let ledger = LedgerOptions { segment_size: 1 << 16, reserve: 0, witness: None };
     let options = ServiceOptions { ledger, ..ServiceOptions::default() };
-    Service::open(data, options, clock.clone()).expect("it opens")
+    RegistrarService::open(data, options, clock.clone()).expect("it opens")
 }
 
-fn answer(service: &Service, command: Command) -> Answer {
-    match service.handle().ask_and_wait(command).reply {
+fn answer(service: &RegistrarService, command: Command) -> CommandOutcome {
+    match service.handle().submit_and_wait(command).reply {
         Reply::Answered { answer, .. } => answer,
         other => panic!("no answer: {other:?}"),
     }
 }
 
 /// What people are told of `tick`.
-fn wall_of(state: &State, tick: Tick) -> u64 {
-    state.clock().expect("a writer has started").anchor.wall_of(tick)
+fn wall_of(state: &KernelState, tick: Tick) -> u64 {
+    state.clock().expect("a writer has started").anchor.wall_time_of(tick)
 }
 
 /// A lease that `ann` has, when it ends, and what people were told about that.
-struct Watched {
+struct WatchedLease {
     fence: Fence,
     ends: Tick,
-    told: u64,
+    announced_end: u64,
     /// The newest time that anybody read.
     newest: u64,
 }
 
-impl Watched {
+impl WatchedLease {
     /// Everything about the lease is as it was, and the times of people went forwards.
-    fn check(&mut self, service: &Service, when: &str) {
+    fn check(&mut self, service: &RegistrarService, when: &str) {
         let refused = answer(service, acquire("db", "bob", 60));
-        assert!(matches!(refused, Answer::Refused(Refusal::Held { .. })), "{when}: {refused:?}");
+        assert!(matches!(refused, CommandOutcome::Rejected(Rejection::Held { .. })), "{when}: {refused:?}");
         let now = service.view().now();
         let (ends, told, newest) = service.view().read(|state| {
             let ends = state.lease(self.fence).expect("the lease lives").terms.expires_at;
             (ends, wall_of(state, ends), wall_of(state, now))
         });
         assert_eq!(ends, self.ends, "{when}: the lease ends when it ended");
-        assert!(told >= self.told, "{when}: what people are told of its end went back");
+        assert!(told >= self.announced_end, "{when}: what people are told of its end went back");
         assert!(newest >= self.newest, "{when}: the time of people went back");
-        (self.told, self.newest) = (told, newest);
+        (self.announced_end, self.newest) = (told, newest);
     }
 
     /// Ten seconds after it was granted or renewed: so much is added, stopped or not.
-    fn renew(&mut self, service: &Service) {
-        let renewed = answer(service, Command::Renew { lease: self.fence, claim: Claim::Token, ttl: None });
-        let Answer::Renewed { expires_at, .. } = renewed else { panic!("not renewed: {renewed:?}") };
+    fn renew(&mut self, service: &RegistrarService) {
+        let renewed = answer(
+            service,
+            Command::Renew { lease: self.fence, credential: LeaseCredential::Token, ttl: None },
+        );
+        let CommandOutcome::Renewed { expires_at, .. } = renewed else { panic!("not renewed: {renewed:?}") };
         assert_eq!(expires_at.0 - self.ends.0, 10 * SECOND, "the time that has passed, no more");
         self.ends = expires_at;
     }
@@ -98,27 +101,28 @@ impl Watched {
 #[test]
 fn setting_the_wall_clock_by_decades_changes_no_lease_and_keeps_displayed_times_monotonic() {
     let folder = tempfile::tempdir().unwrap();
-    let clock = Arc::new(SetClock { microseconds: AtomicU64::new(SECOND), wall: AtomicU64::new(TODAY) });
+    let clock =
+        Arc::new(AdjustableClock { microseconds: AtomicU64::new(SECOND), wall: AtomicU64::new(TODAY) });
     let mut service = open(folder.path(), &clock);
     let granted = answer(&service, acquire("db", "ann", 600));
-    let Answer::Granted { leases } = granted else { panic!("not granted: {granted:?}") };
+    let CommandOutcome::Granted { leases } = granted else { panic!("not granted: {granted:?}") };
     let fence = leases[0];
     let ends = service.view().read(|state| state.lease(fence).unwrap().terms.expires_at);
-    let mut watched = Watched { fence, ends, told: 0, newest: 0 };
+    let mut watched = WatchedLease { fence, ends, announced_end: 0, newest: 0 };
     watched.check(&service, "at first");
 
     for wall in [TODAY + YEARS, TODAY - YEARS, TODAY, TODAY + 2 * YEARS, 0, u64::MAX / 2, TODAY] {
         let last = watched.newest;
         // During the run nobody reads it.
         clock.wall.store(wall, Ordering::SeqCst);
-        clock.go_on(10);
+        clock.advance(10);
         watched.check(&service, &format!("set to {wall} while it runs"));
         assert_eq!(watched.newest, last + 10 * SECOND * 1_000, "ten seconds are ten seconds");
 
         watched.renew(&service);
 
         service.stop().unwrap();
-        clock.go_on(10);
+        clock.advance(10);
         service = open(folder.path(), &clock);
         watched.check(&service, &format!("set to {wall} before a start"));
         watched.renew(&service);
@@ -128,6 +132,6 @@ fn setting_the_wall_clock_by_decades_changes_no_lease_and_keeps_displayed_times_
     clock.microseconds.fetch_add(600 * SECOND - 1, Ordering::SeqCst);
     watched.check(&service, "just before its end");
     clock.microseconds.fetch_add(1, Ordering::SeqCst);
-    assert!(matches!(answer(&service, acquire("db", "bob", 60)), Answer::Granted { .. }));
+    assert!(matches!(answer(&service, acquire("db", "bob", 60)), CommandOutcome::Granted { .. }));
     service.stop().unwrap();
 }

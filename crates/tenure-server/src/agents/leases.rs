@@ -6,20 +6,25 @@ use std::sync::Arc;
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Response;
-use tenure_api::{Beat, Heartbeat, Reconciled, Rejected, ReleasedLeases, TrueLease};
+use tenure_api::{
+    AgentReleaseResult, HeartbeatRejection, HeartbeatRenewal, HeartbeatResult, ReconcileResult,
+    ReconciledLease,
+};
 use tenure_core::kernel;
-use tenure_core::kernel::{AgentAnswer, AgentCommand, End, Fence, Holder, Mode, Pulse, Resource, Tick};
-use tenure_core::rules::time::is_over;
+use tenure_core::kernel::{
+    AgentCommand, AgentOutcome, Fence, HeartbeatOutcome, Holder, LeaseEnd, LeaseMode, Resource, Tick,
+};
+use tenure_core::rules::time::is_expired;
 
-use super::{ask, names, view};
+use super::{parse, submit, view};
 use crate::app::App;
-use crate::http::answer::{Failure, json};
 use crate::http::auth::Caller;
 use crate::http::body::JsonBody;
 use crate::http::fields::Fields;
-use crate::http::names::time_of;
-use crate::http::refusal::{end_name, unexpected};
-use crate::tokens::Scope;
+use crate::http::host_names::format_tick;
+use crate::http::reply_error::{end_reason_name, unexpected};
+use crate::http::response::{HttpError, json};
+use crate::tokens::TokenScope;
 
 /// Give the leases of an agent more time.
 ///
@@ -29,44 +34,48 @@ use crate::tokens::Scope;
     path = "/v1/leases/heartbeat",
     tag = "agents",
     operation_id = "heartbeat",
-    request_body = tenure_api::AgentLeases,
-    responses((status = 200, description = "What became of each", body = Heartbeat)),
+    request_body = tenure_api::AgentLeaseIds,
+    responses((status = 200, description = "What became of each", body = HeartbeatResult)),
     extensions(("x-codes" = json!(["HOLDER_TAKEN"])))
 )]
 pub(super) async fn heartbeat(
     State(app): State<Arc<App>>,
     caller: Caller,
     body: JsonBody,
-) -> Result<Response, Failure> {
-    let named = Named::read(body.fields, &app, &caller)?;
+) -> Result<Response, HttpError> {
+    let named = AgentLeasesRequest::read(body.fields, &app, &caller)?;
     let (agent, principal) = (named.agent.clone(), caller.principal.clone());
     let command = AgentCommand::Heartbeat { agent, principal, leases: named.fences() };
-    let (answer, stamp) = ask(&app, &caller, command).await?;
-    let AgentAnswer::Beaten(beaten) = answer else { return Err(unexpected()) };
-    let mut pulses = beaten.into_iter().map(|(_, pulse)| pulse);
-    let mut told = Heartbeat { renewed: Vec::new(), rejected: Vec::new() };
+    let (answer, stamp) = submit(&app, &caller, command).await?;
+    let AgentOutcome::Heartbeats(beaten) = answer else { return Err(unexpected()) };
+    let mut outcomes = beaten.into_iter().map(|(_, pulse)| pulse);
+    let mut response = HeartbeatResult { renewed: Vec::new(), rejected: Vec::new() };
     app.registrar.read(|state| {
         for (id, fence) in named.leases {
-            let pulse = fence.and_then(|_| pulses.next()).unwrap_or(Pulse::Unknown);
+            let pulse = fence.and_then(|_| outcomes.next()).unwrap_or(HeartbeatOutcome::Unknown);
             match pulse {
-                Pulse::Until(until) => told.renewed.push(Beat {
+                HeartbeatOutcome::Active(until) => response.renewed.push(HeartbeatRenewal {
                     id,
-                    expires_at: time_of(state, until),
+                    expires_at: format_tick(state, until),
                     remaining_ms: until.since(stamp).as_millis(),
                 }),
-                Pulse::Over(end) => told.rejected.push(Rejected { id, code: over(end).to_owned() }),
-                Pulse::Unknown => told.rejected.push(Rejected { id, code: "NOT_FOUND".to_owned() }),
+                HeartbeatOutcome::Ended(end) => {
+                    response.rejected.push(HeartbeatRejection { id, code: ended(end).to_owned() })
+                }
+                HeartbeatOutcome::Unknown => {
+                    response.rejected.push(HeartbeatRejection { id, code: "NOT_FOUND".to_owned() })
+                }
             }
         }
     });
-    Ok(json(StatusCode::OK, &told))
+    Ok(json(StatusCode::OK, &response))
 }
 
-fn over(end: End) -> &'static str {
+fn ended(end: LeaseEnd) -> &'static str {
     match end {
-        End::Expired => "EXPIRED",
-        End::Released(_) => "RELEASED",
-        End::Revoked(_) => "REVOKED",
+        LeaseEnd::Expired => "EXPIRED",
+        LeaseEnd::Released(_) => "RELEASED",
+        LeaseEnd::Revoked(_) => "REVOKED",
     }
 }
 
@@ -78,20 +87,22 @@ fn over(end: End) -> &'static str {
     path = "/v1/leases/release",
     tag = "agents",
     operation_id = "releaseAll",
-    request_body = tenure_api::AgentLeases,
-    responses((status = 200, description = "They are over", body = ReleasedLeases)),
+    request_body = tenure_api::AgentLeaseIds,
+    responses((status = 200, description = "They are over", body = AgentReleaseResult)),
     extensions(("x-codes" = json!(["HOLDER_TAKEN"])))
 )]
 pub(super) async fn release(
     State(app): State<Arc<App>>,
     caller: Caller,
     body: JsonBody,
-) -> Result<Response, Failure> {
-    let named = Named::read(body.fields, &app, &caller)?;
+) -> Result<Response, HttpError> {
+    let named = AgentLeasesRequest::read(body.fields, &app, &caller)?;
     let (agent, principal) = (named.agent.clone(), caller.principal.clone());
     let command = AgentCommand::Release { agent, principal, leases: named.fences() };
-    let AgentAnswer::Released(over) = ask(&app, &caller, command).await?.0 else { return Err(unexpected()) };
-    let mut told = ReleasedLeases { released: Vec::new(), unknown: Vec::new() };
+    let AgentOutcome::Released(over) = submit(&app, &caller, command).await?.0 else {
+        return Err(unexpected());
+    };
+    let mut told = AgentReleaseResult { released: Vec::new(), unknown: Vec::new() };
     for (id, fence) in named.leases {
         let is_over = fence.is_some_and(|fence| over.contains(&fence));
         let list = if is_over { &mut told.released } else { &mut told.unknown };
@@ -111,84 +122,95 @@ pub(super) async fn release(
     path = "/v1/leases/reconcile",
     tag = "agents",
     operation_id = "reconcile",
-    request_body = tenure_api::AgentLeases,
-    responses((status = 200, description = "What is true of each", body = Reconciled)),
+    request_body = tenure_api::AgentLeaseIds,
+    responses((status = 200, description = "What is true of each", body = ReconcileResult)),
     extensions(("x-codes" = json!(["HOLDER_TAKEN"])))
 )]
 pub(super) async fn reconcile(
     State(app): State<Arc<App>>,
     caller: Caller,
     body: JsonBody,
-) -> Result<Response, Failure> {
-    let named = Named::read(body.fields, &app, &caller)?;
+) -> Result<Response, HttpError> {
+    let named = AgentLeasesRequest::read(body.fields, &app, &caller)?;
     let (agent, principal) = (named.agent.clone(), caller.principal.clone());
     // Giving nothing back changes nothing. But it is decided by the writer, after everything that was asked before it, and is
     // answered when all of that is durable and can be seen.
-    ask(&app, &caller, AgentCommand::Release { agent, principal, leases: Vec::new() }).await?;
+    submit(&app, &caller, AgentCommand::Release { agent, principal, leases: Vec::new() }).await?;
     let now = app.registrar.now();
     let leases = app.registrar.read(|state| {
         let truth = |(id, fence): (String, Option<Fence>)| {
             let found = fence.and_then(|fence| found(state, &named.agent, fence, now));
-            (id, found.map_or_else(unknown, |found| shown(state, &caller, &named.agent, found, now)))
+            (
+                id,
+                found
+                    .map_or_else(unknown, |found| reconciled_lease(state, &caller, &named.agent, found, now)),
+            )
         };
         named.leases.into_iter().map(truth).collect::<BTreeMap<_, _>>()
     });
-    Ok(json(StatusCode::OK, &Reconciled { leases }))
+    Ok(json(StatusCode::OK, &ReconcileResult { leases }))
 }
 
 /// A lease of this agent, dead or alive.
-struct Found {
+struct AgentLeaseRecord {
     fence: Fence,
     resource: Resource,
-    mode: Mode,
+    mode: LeaseMode,
     expires_at: Tick,
-    end: Option<(End, Tick)>,
+    end: Option<(LeaseEnd, Tick)>,
 }
 
-fn found(state: &kernel::State, agent: &Holder, fence: Fence, now: Tick) -> Option<Found> {
+fn found(state: &kernel::KernelState, agent: &Holder, fence: Fence, now: Tick) -> Option<AgentLeaseRecord> {
     if let Some(lease) = state.lease(fence).filter(|lease| lease.holder == agent) {
         let (resource, mode, expires_at) = (lease.resource.clone(), lease.terms.mode, lease.terms.expires_at);
         // What is over is over, announced or not.
-        let end = is_over(now.0, expires_at.0).then_some((End::Expired, expires_at));
-        return Some(Found { fence, resource, mode, expires_at, end });
+        let end = is_expired(now.0, expires_at.0).then_some((LeaseEnd::Expired, expires_at));
+        return Some(AgentLeaseRecord { fence, resource, mode, expires_at, end });
     }
-    let lease = state.ended(fence).filter(|lease| lease.holder == *agent)?;
+    let lease = state.ended_lease(fence).filter(|lease| lease.holder == *agent)?;
     let (resource, mode, expires_at) = (lease.resource.clone(), lease.terms.mode, lease.terms.expires_at);
-    Some(Found { fence, resource, mode, expires_at, end: Some((lease.end, lease.ended_at)) })
+    Some(AgentLeaseRecord { fence, resource, mode, expires_at, end: Some((lease.end, lease.ended_at)) })
 }
 
-fn shown(state: &kernel::State, caller: &Caller, agent: &Holder, found: Found, now: Tick) -> TrueLease {
-    let Found { fence, resource, mode, expires_at, end } = found;
+fn reconciled_lease(
+    state: &kernel::KernelState,
+    caller: &Caller,
+    agent: &Holder,
+    found: AgentLeaseRecord,
+    now: Tick,
+) -> ReconciledLease {
+    let AgentLeaseRecord { fence, resource, mode, expires_at, end } = found;
     let held_by = match end {
         None => Vec::new(),
         Some(_) => {
-            let apart = view::holders_apart(state, &resource, mode, now);
-            let seen = apart.filter(|lease| lease.holder != agent && caller.may_see(lease.resource.as_str()));
-            view::each_once(seen.map(|lease| lease.holder))
+            let conflicting = view::conflicting_leases(state, &resource, mode, now);
+            let seen =
+                conflicting.filter(|lease| lease.holder != agent && caller.can_see(lease.resource.as_str()));
+            view::unique_holder_names(seen.map(|lease| lease.holder))
         }
     };
-    TrueLease {
+    ReconciledLease {
         held: end.is_none(),
         state: match end {
             None => "ACTIVE",
-            Some((End::Expired, _)) => "EXPIRED",
+            Some((LeaseEnd::Expired, _)) => "EXPIRED",
             Some(_) => "RELEASED",
         }
         .to_owned(),
         remaining_ms: if end.is_some() { 0 } else { expires_at.since(now).as_millis() },
         resource: Some(resource.as_str().to_owned()),
         predicate: Some(mode.as_str().to_owned()),
-        expires_at: Some(time_of(state, expires_at)),
+        expires_at: Some(format_tick(state, expires_at)),
         fence: Some(fence.0),
-        end: end.map(|(end, _)| end_name(end).to_owned()),
-        ended_at: end.map(|(_, at)| time_of(state, at)),
+        end: end.map(|(end, _)| end_reason_name(end).to_owned()),
+        ended_at: end.map(|(_, at)| format_tick(state, at)),
         held_by,
     }
 }
 
 /// Never given out, or over for too long, or somebody else's: which of these is nobody else's business.
-fn unknown() -> TrueLease {
-    TrueLease {
+fn unknown() -> ReconciledLease {
+    ReconciledLease {
         held: false,
         state: "UNKNOWN".to_owned(),
         remaining_ms: 0,
@@ -203,42 +225,44 @@ fn unknown() -> TrueLease {
 }
 
 /// The most leases in one request.
-const MOST: usize = 1_024;
+const MAX_LEASES: usize = 1_024;
 
 /// An agent, and leases that it takes for its own.
-pub(super) struct Named {
+pub(super) struct AgentLeasesRequest {
     pub(super) agent: Holder,
     /// Each as it was written, and its number if it can be one of this ledger.
     pub(super) leases: Vec<(String, Option<Fence>)>,
 }
 
-impl Named {
+impl AgentLeasesRequest {
     /// Reads a body, and refuses a caller whose token does not reach what these leases are on.
-    pub(super) fn read(mut fields: Fields, app: &App, caller: &Caller) -> Result<Self, Failure> {
-        let agent = names::agent(&mut fields)?;
-        let missing = || Failure::invalid("lease_ids", "is missing");
+    pub(super) fn read(mut fields: Fields, app: &App, caller: &Caller) -> Result<Self, HttpError> {
+        let agent = parse::agent(&mut fields)?;
+        let missing = || HttpError::invalid("lease_ids", "is missing");
         let lease_ids = fields.optional_list("lease_ids")?.ok_or_else(missing)?;
         fields.finish()?;
-        if lease_ids.len() > MOST {
-            let reason = format!("has {} entries; at most {MOST} are allowed", lease_ids.len());
-            return Err(Failure::invalid("lease_ids", &reason));
+        if lease_ids.len() > MAX_LEASES {
+            let reason = format!("has {} entries; at most {MAX_LEASES} are allowed", lease_ids.len());
+            return Err(HttpError::invalid("lease_ids", &reason));
         }
-        caller.require(Scope::LeasesWrite)?;
+        caller.require(TokenScope::LeasesWrite)?;
         let leases = app.registrar.read(|state| {
             let tag = state.tag();
             let named = lease_ids.into_iter().map(|id| {
                 let fence = tag.fence_of(&id);
                 // Of what is somebody else's, nothing is said here: it is unknown to this agent.
-                let living =
+                let active =
                     fence.and_then(|fence| state.lease(fence)).map(|lease| (lease.holder, lease.resource));
                 let over = || {
-                    fence.and_then(|fence| state.ended(fence)).map(|lease| (&lease.holder, &lease.resource))
+                    fence
+                        .and_then(|fence| state.ended_lease(fence))
+                        .map(|lease| (&lease.holder, &lease.resource))
                 };
-                let own = living.or_else(over).filter(|(holder, _)| **holder == agent);
+                let own = active.or_else(over).filter(|(holder, _)| **holder == agent);
                 own.map_or(Ok(()), |(_, resource)| caller.require_resource(resource.as_str()))?;
                 Ok((id, fence))
             });
-            named.collect::<Result<_, Failure>>()
+            named.collect::<Result<_, HttpError>>()
         })?;
         Ok(Self { agent, leases })
     }

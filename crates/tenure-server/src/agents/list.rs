@@ -8,26 +8,26 @@ use axum::extract::{Path, State};
 use axum::http::{StatusCode, Uri};
 use axum::response::Response;
 use serde::Deserialize;
-use tenure_api::{AgentView, Agents, Contention, ContentionEdge, ContentionNode, ResourceState};
+use tenure_api::{AgentList, AgentView, ContentionEdge, ContentionGraph, ContentionNode, ResourceState};
 use tenure_core::kernel;
 use tenure_core::kernel::{Holder, Resource, Tick};
-use tenure_core::rules::overlap::overlap;
-use tenure_core::rules::time::is_over;
+use tenure_core::rules::overlap::overlaps;
+use tenure_core::rules::time::is_expired;
 
-use super::graph::{Edge, Graph};
-use super::{names, view};
+use super::wait_graph::{Edge, Graph};
+use super::{parse, view};
 use crate::app::App;
-use crate::http::answer::{Failure, json};
 use crate::http::auth::Caller;
 use crate::http::fields::query;
-use crate::http::refusal::no_such_agent;
+use crate::http::reply_error::no_such_agent;
+use crate::http::response::{HttpError, json};
 
 /// The most agents in one answer.
-const MOST: usize = 1_000;
+const MAX_AGENTS: usize = 1_000;
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Asked {
+struct AgentsQuery {
     limit: Option<usize>,
 }
 
@@ -38,21 +38,25 @@ struct Asked {
     tag = "agents",
     operation_id = "agents",
     params(("limit" = Option<usize>, Query, description = "So many at the most", minimum = 1, maximum = 1_000)),
-    responses((status = 200, description = "The agents, by their names", body = Agents)),
+    responses((status = 200, description = "The agents, by their names", body = AgentList)),
     extensions(("x-codes" = json!(["INVALID"])))
 )]
-pub(super) async fn list(State(app): State<Arc<App>>, caller: Caller, uri: Uri) -> Result<Response, Failure> {
-    let Asked { limit } = query(&uri)?;
-    let limit = limit.unwrap_or(MOST);
-    if !(1..=MOST).contains(&limit) {
-        return Err(Failure::invalid("limit", &format!("must be from 1 to {MOST}")));
+pub(super) async fn list(
+    State(app): State<Arc<App>>,
+    caller: Caller,
+    uri: Uri,
+) -> Result<Response, HttpError> {
+    let AgentsQuery { limit } = query(&uri)?;
+    let limit = limit.unwrap_or(MAX_AGENTS);
+    if !(1..=MAX_AGENTS).contains(&limit) {
+        return Err(HttpError::invalid("limit", &format!("must be from 1 to {MAX_AGENTS}")));
     }
     let now = app.registrar.now();
     let agents = app.registrar.read(|state| {
         let seen = state.agents().filter_map(|(id, agent)| view::agent(state, &caller, id, agent, now));
         seen.take(limit).collect()
     });
-    Ok(json(StatusCode::OK, &Agents { agents }))
+    Ok(json(StatusCode::OK, &AgentList { agents }))
 }
 
 /// One agent as it is.
@@ -69,14 +73,14 @@ pub(super) async fn show(
     State(app): State<Arc<App>>,
     caller: Caller,
     path: Result<Path<String>, PathRejection>,
-) -> Result<Response, Failure> {
+) -> Result<Response, HttpError> {
     let Path(id) = path.map_err(|_| no_such_agent())?;
     Ok(json(StatusCode::OK, &find(&app, &caller, &id)?))
 }
 
 /// The agent with this name, as far as the caller may see it.
-pub(super) fn find(app: &App, caller: &Caller, id: &str) -> Result<AgentView, Failure> {
-    let id = names::agent_named(id).map_err(|_| no_such_agent())?;
+pub(super) fn find(app: &App, caller: &Caller, id: &str) -> Result<AgentView, HttpError> {
+    let id = parse::parse_agent_id(id).map_err(|_| no_such_agent())?;
     let now = app.registrar.now();
     let found = app.registrar.read(|state| view::agent(state, caller, &id, state.agent(&id)?, now));
     found.ok_or_else(no_such_agent)
@@ -92,29 +96,30 @@ pub(super) fn find(app: &App, caller: &Caller, id: &str) -> Result<AgentView, Fa
     responses((status = 200, description = "How it stands with it", body = ResourceState)),
     extensions(("x-codes" = json!(["INVALID"])))
 )]
-pub(super) async fn resource(
+pub(super) async fn resource_state(
     State(app): State<Arc<App>>,
     caller: Caller,
     path: Result<Path<String>, PathRejection>,
-) -> Result<Response, Failure> {
-    let Path(id) = path.map_err(|_| Failure::invalid("id", "must be text in UTF-8"))?;
-    let resource = names::any_resource("id", &id)?;
+) -> Result<Response, HttpError> {
+    let Path(id) = path.map_err(|_| HttpError::invalid("id", "must be text in UTF-8"))?;
+    let resource = parse::any_resource("id", &id)?;
     caller.require_resource(resource.as_str())?;
     let now = app.registrar.now();
     let (leases, waiting) = app.registrar.read(|state| {
-        let around =
-            state.leases_around_resource(&resource).filter(|lease| !is_over(now.0, lease.terms.expires_at.0));
-        let seen = around.filter(|lease| caller.may_see(lease.resource.as_str()));
-        let mut leases: Vec<_> = seen.map(|lease| view::living(state, &lease, now)).collect();
+        let around = state
+            .leases_overlapping_resource(&resource)
+            .filter(|lease| !is_expired(now.0, lease.terms.expires_at.0));
+        let seen = around.filter(|lease| caller.can_see(lease.resource.as_str()));
+        let mut leases: Vec<_> = seen.map(|lease| view::active_lease(state, &lease, now)).collect();
         leases.sort_unstable_by_key(|lease| lease.fence);
         let is_meant =
-            |name: &Resource| caller.may_see(name.as_str()) && overlap(name.as_str(), resource.as_str());
-        let agents = state.pending().filter(|pending| !is_over(now.0, pending.until.0));
-        let agents = agents.filter(|pending| pending.wants.iter().any(|want| is_meant(&want.resource)));
+            |name: &Resource| caller.can_see(name.as_str()) && overlaps(name.as_str(), resource.as_str());
+        let agents = state.waiting_agents().filter(|pending| !is_expired(now.0, pending.until.0));
+        let agents = agents.filter(|pending| pending.requests.iter().any(|want| is_meant(&want.resource)));
         let agents = agents.map(|pending| pending.rank.agent.as_str().to_owned());
-        let others = state.tickets().filter(|ticket| !is_over(now.0, ticket.until.0));
+        let queued = state.queue_tickets().filter(|ticket| !is_expired(now.0, ticket.until.0));
         let others =
-            others.filter(|ticket| ticket.wants.iter().flat_map(|want| want.resources()).any(is_meant));
+            queued.filter(|ticket| ticket.requests.iter().flat_map(|want| want.resources()).any(is_meant));
         let others = others.map(|ticket| ticket.holder.as_str().to_owned());
         (leases, agents.chain(others).collect())
     });
@@ -134,28 +139,28 @@ const MAX_EDGES: usize = 10_000;
     path = "/v1/contention",
     tag = "agents",
     operation_id = "contention",
-    responses((status = 200, description = "The graph", body = Contention)),
+    responses((status = 200, description = "The graph", body = ContentionGraph)),
 )]
-pub(super) async fn contention(State(app): State<Arc<App>>, caller: Caller) -> Result<Response, Failure> {
+pub(super) async fn contention(State(app): State<Arc<App>>, caller: Caller) -> Result<Response, HttpError> {
     let now = app.registrar.now();
-    let shown = app.registrar.read(|state| shown(state, &caller, now));
+    let shown = app.registrar.read(|state| contention_graph(state, &caller, now));
     Ok(json(StatusCode::OK, &shown))
 }
 
-fn shown(state: &kernel::State, caller: &Caller, now: Tick) -> Contention {
+fn contention_graph(state: &kernel::KernelState, caller: &Caller, now: Tick) -> ContentionGraph {
     let mut nodes = BTreeMap::new();
     let graph = Graph::new(state, now);
-    let mut edges = graph.edges().filter(|edge| caller.may_see(edge.resource.as_str()));
-    let told: Vec<_> = edges.by_ref().take(MAX_EDGES).collect();
+    let mut edges = graph.edges().filter(|edge| caller.can_see(edge.resource.as_str()));
+    let listed: Vec<_> = edges.by_ref().take(MAX_EDGES).collect();
     let truncated = edges.next().is_some();
-    for holder in told.iter().flat_map(|edge| [edge.from, edge.to]) {
+    for holder in listed.iter().flat_map(|edge| [edge.from, edge.to]) {
         nodes.entry(holder).or_insert_with(|| node(state, holder));
     }
-    let edges = told.into_iter().map(|edge| shown_edge(&edge, now)).collect();
-    Contention { nodes: nodes.into_values().collect(), edges, truncated }
+    let edges = listed.into_iter().map(|edge| shown_edge(&edge, now)).collect();
+    ContentionGraph { nodes: nodes.into_values().collect(), edges, truncated }
 }
 
-fn node(state: &kernel::State, holder: &Holder) -> ContentionNode {
+fn node(state: &kernel::KernelState, holder: &Holder) -> ContentionNode {
     let agent = state.agent(holder);
     ContentionNode {
         id: holder.as_str().to_owned(),

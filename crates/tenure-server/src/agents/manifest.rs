@@ -5,18 +5,18 @@ use std::sync::Arc;
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Response;
-use tenure_api::{Code, Problem, Verdict};
-use tenure_core::kernel::{AgentAnswer, AgentCommand, Declare, Fence, Holder, Span, Tick};
+use tenure_api::{Code, ManifestVerdict, Problem};
+use tenure_core::kernel::{AgentCommand, AgentOutcome, DeclareManifest, Fence, Holder, Tick, TickDuration};
 
-use super::{AgentSettings, ask, intents, names, view};
+use super::{AgentSettings, manifest_intents, parse, submit, view};
 use crate::app::App;
-use crate::http::answer::{Failure, json};
+use crate::denial_log::RequestSummary;
 use crate::http::auth::Caller;
 use crate::http::body::ManifestBody;
 use crate::http::fields::Fields;
-use crate::http::names::time_of;
-use crate::http::refusal::unexpected;
-use crate::refusals::Wanted;
+use crate::http::host_names::format_tick;
+use crate::http::reply_error::unexpected;
+use crate::http::response::{HttpError, json};
 
 /// Say everything that an agent is about to touch.
 ///
@@ -28,7 +28,7 @@ use crate::refusals::Wanted;
     tag = "agents",
     operation_id = "declare",
     request_body = tenure_api::Manifest,
-    responses((status = 200, description = "The verdict", body = Verdict)),
+    responses((status = 200, description = "The verdict", body = ManifestVerdict)),
     extensions(("x-codes" = json!([
         "TTL_OUT_OF_RANGE", "HOLDER_TAKEN", "PRIORITY_FIXED", "QUEUE_FULL", "QUOTA_EXCEEDED", "LEASE_TIME_USED"
     ])))
@@ -37,93 +37,106 @@ pub(super) async fn declare(
     State(app): State<Arc<App>>,
     caller: Caller,
     ManifestBody(fields): ManifestBody,
-) -> Result<Response, Failure> {
+) -> Result<Response, HttpError> {
     let declare = read(fields, &caller, &app.agents)?;
-    declare.wants.iter().try_for_each(|want| caller.require_resource(want.resource.as_str()))?;
-    let (wanted, rank) = (Wanted::by_agent(&declare), (declare.agent.clone(), declare.priority));
-    let decided = ask(&app, &caller, AgentCommand::Declare(declare)).await;
-    let shown = decided.and_then(|(answer, stamp)| Ok((shown(&app, rank, answer, stamp)?, stamp)));
+    declare.requests.iter().try_for_each(|want| caller.require_resource(want.resource.as_str()))?;
+    let (summary, rank) =
+        (RequestSummary::from_manifest(&declare), (declare.agent.clone(), declare.priority));
+    let decided = submit(&app, &caller, AgentCommand::Declare(declare)).await;
+    let shown = decided.and_then(|(answer, stamp)| Ok((manifest_verdict(&app, rank, answer, stamp)?, stamp)));
     match &shown {
-        Ok((Verdict::Die { blocked_by, retry_after_ms, .. }, stamp)) => {
+        Ok((ManifestVerdict::Die { blocked_by, retry_after_ms, .. }, stamp)) => {
             let detail = format!(
                 "the verdict was DIE: {} is in the way, and the agent may come back after {retry_after_ms} ms",
                 blocked_by.join(", ")
             );
-            app.refusals.note(wanted, &Problem::new(Code::Held, detail), *stamp);
+            app.denials.record(summary, &Problem::new(Code::Held, detail), *stamp);
         }
         // What a token may not do says nothing about the resource.
         Err(failure) if !matches!(failure.0.code, Code::Forbidden | Code::Unauthorized) => {
-            app.refusals.note(wanted, &failure.0, app.registrar.now());
+            app.denials.record(summary, &failure.0, app.registrar.now());
         }
         _ => {}
     }
     Ok(json(StatusCode::OK, &shown?.0))
 }
 
-fn read(mut fields: Fields, caller: &Caller, settings: &AgentSettings) -> Result<Declare, Failure> {
-    let session = names::session(&mut fields)?;
-    let agent = names::agent(&mut fields)?;
+fn read(mut fields: Fields, caller: &Caller, settings: &AgentSettings) -> Result<DeclareManifest, HttpError> {
+    let session = parse::session_id(&mut fields)?;
+    let agent = parse::agent(&mut fields)?;
     let ttl = ttl(&mut fields, settings)?;
     let priority = fields.optional_number("priority_timestamp")?;
     let patience = patience(&mut fields, settings)?;
-    let intents = intents::list(&mut fields, "intents", Some(&session))?;
+    let intents = manifest_intents::parse(&mut fields, "intents", Some(&session))?;
     fields.finish()?;
     if intents.is_empty() {
-        return Err(Failure::invalid("intents", "is empty; name at least one thing"));
+        return Err(HttpError::invalid("intents", "is empty; name at least one thing"));
     }
     let first = || intents.iter().filter_map(|intent| intent.timestamp).min();
     let priority = priority.or_else(first).ok_or_else(|| {
         let reason = "is missing, and no intent has a timestamp; say when the attempt began, in milliseconds";
-        Failure::invalid("priority_timestamp", reason)
+        HttpError::invalid("priority_timestamp", reason)
     })?;
-    let wants = intents::wants(intents::merge(&intents), ttl)?;
+    let wants = manifest_intents::lease_requests(manifest_intents::merge(&intents), ttl)?;
     let principal = caller.principal.clone();
-    Ok(Declare { agent, principal, session: session.into(), priority, wants, patience })
+    Ok(DeclareManifest {
+        agent,
+        principal,
+        session: session.into(),
+        priority,
+        requests: wants,
+        wait_timeout: patience,
+    })
 }
 
 /// What is too short is refused: whoever counts on less than it gets would be too late. What is too long is cut, as the answer
 /// says.
-fn ttl(fields: &mut Fields, settings: &AgentSettings) -> Result<Span, Failure> {
-    let asked = fields.optional_number("ttl")?.unwrap_or(settings.ttl_ms);
-    if asked < AgentSettings::SHORTEST_TTL_MS {
+fn ttl(fields: &mut Fields, settings: &AgentSettings) -> Result<TickDuration, HttpError> {
+    let requested = fields.optional_number("ttl")?.unwrap_or(settings.ttl_ms);
+    if requested < AgentSettings::MIN_TTL_MS {
         let detail = format!(
-            "ttl: a lease of an agent lasts at least {} ms; {asked} ms were asked for",
-            AgentSettings::SHORTEST_TTL_MS
+            "ttl: a lease of an agent lasts at least {} ms; {requested} ms were asked for",
+            AgentSettings::MIN_TTL_MS
         );
-        return Err(Failure::new(Code::TtlOutOfRange, detail));
+        return Err(HttpError::new(Code::TtlOutOfRange, detail));
     }
-    Ok(Span::from_millis(asked.min(settings.longest_ttl_ms)))
+    Ok(TickDuration::from_millis(requested.min(settings.max_ttl_ms)))
 }
 
-fn patience(fields: &mut Fields, settings: &AgentSettings) -> Result<Span, Failure> {
+fn patience(fields: &mut Fields, settings: &AgentSettings) -> Result<TickDuration, HttpError> {
     match fields.optional_number("waitTimeoutMs")? {
         Some(0) => {
-            Err(Failure::invalid("waitTimeoutMs", "must be at least 1; leave it out for the usual time"))
+            Err(HttpError::invalid("waitTimeoutMs", "must be at least 1; leave it out for the usual time"))
         }
-        asked => Ok(Span::from_millis(asked.unwrap_or(settings.wait_ms).min(settings.longest_wait_ms))),
+        asked => Ok(TickDuration::from_millis(asked.unwrap_or(settings.wait_ms).min(settings.max_wait_ms))),
     }
 }
 
-fn shown(app: &App, rank: (Holder, u64), answer: AgentAnswer, stamp: Tick) -> Result<Verdict, Failure> {
+fn manifest_verdict(
+    app: &App,
+    rank: (Holder, u64),
+    answer: AgentOutcome,
+    stamp: Tick,
+) -> Result<ManifestVerdict, HttpError> {
     let (_, priority_timestamp) = rank;
     app.registrar.read(|state| {
         let ids = |leases: Vec<Fence>| leases.into_iter().map(|fence| state.tag().lease_id(fence)).collect();
         Ok(match answer {
-            AgentAnswer::Granted { leases } => {
+            AgentOutcome::Granted { leases } => {
                 let leases = leases.into_iter().map(|fence| view::lease(state, fence, stamp));
-                Verdict::Granted { leases: leases.collect::<Option<_>>().ok_or_else(unexpected)? }
+                ManifestVerdict::Granted { leases: leases.collect::<Option<_>>().ok_or_else(unexpected)? }
             }
-            AgentAnswer::Wait { position, until, blocked_by, .. } => Verdict::Wait {
+            AgentOutcome::Wait { position, until, blocked_by, .. } => ManifestVerdict::Wait {
                 wait_timeout_ms: until.since(stamp).as_millis(),
-                wait_until: time_of(state, until),
+                wait_until: format_tick(state, until),
                 position,
-                blocked_by: view::names(&blocked_by),
+                blocked_by: view::holder_names(&blocked_by),
             },
-            AgentAnswer::Die { retry_at, blocked_by, ended } => Verdict::Die {
+            AgentOutcome::Die { retry_at, blocked_by, ended } => ManifestVerdict::Die {
                 // Who comes a moment too early is told the same again: so the time is not cut short.
                 retry_after_ms: retry_at.since(stamp).0.div_ceil(1_000),
                 priority_timestamp,
-                blocked_by: view::names(&blocked_by),
+                blocked_by: view::holder_names(&blocked_by),
                 ended: ids(ended),
             },
             _ => return Err(unexpected()),

@@ -11,28 +11,28 @@
 //!
 //! Nothing here decides who waits and who dies: see `kernel/dying.rs` in the core.
 
-mod graph;
-mod intents;
 mod leases;
 mod list;
 mod manifest;
-mod names;
+mod manifest_intents;
+mod parse;
 mod report;
 mod settings;
 mod view;
+mod wait_graph;
 
 use std::sync::Arc;
 
-use tenure_core::kernel::{AgentAnswer, AgentCommand, Answer, Command, Tick};
+use tenure_core::kernel::{AgentCommand, AgentOutcome, Command, CommandOutcome, Tick};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 pub use self::settings::AgentSettings;
 use crate::app::App;
-use crate::http::answer::Failure;
 use crate::http::auth::Caller;
-use crate::http::refusal::{answered, unexpected};
-use crate::tokens::Scope;
+use crate::http::reply_error::{answer_from_reply, unexpected};
+use crate::http::response::HttpError;
+use crate::tokens::TokenScope;
 
 /// The routes of agents.
 pub(crate) fn routes() -> OpenApiRouter<Arc<App>> {
@@ -45,22 +45,27 @@ pub(crate) fn routes() -> OpenApiRouter<Arc<App>> {
         .routes(routes!(list::show))
         .routes(routes!(report::report))
         .routes(routes!(report::touch))
-        .routes(routes!(list::resource))
+        .routes(routes!(list::resource_state))
         .routes(routes!(list::contention))
 }
 
 /// The kernel's answer to an agent, and when the request came in.
-async fn ask(app: &App, caller: &Caller, command: AgentCommand) -> Result<(AgentAnswer, Tick), Failure> {
-    let response = app.registrar.ask(Command::Agent(Box::new(command))).await;
-    let (answer, stamp) = answered(response.reply, || app.registrar.now()).map_err(in_words_of_agents)?;
+async fn submit(
+    app: &App,
+    caller: &Caller,
+    command: AgentCommand,
+) -> Result<(AgentOutcome, Tick), HttpError> {
+    let response = app.registrar.submit(Command::Agent(Box::new(command))).await;
+    let (answer, stamp) =
+        answer_from_reply(response.reply, || app.registrar.now()).map_err(rephrase_for_agents)?;
     // The token was good a moment ago: whoever revoked it meanwhile has ended what there was by then.
-    caller.require(Scope::LeasesWrite)?;
-    let Answer::Agent(answer) = answer else { return Err(unexpected()) };
+    caller.require(TokenScope::LeasesWrite)?;
+    let CommandOutcome::Agent(answer) = answer else { return Err(unexpected()) };
     Ok((*answer, stamp))
 }
 
 /// What is said about keys, as those hear it who have none: the same request finds what came of it.
-fn in_words_of_agents(mut failure: Failure) -> Failure {
+fn rephrase_for_agents(mut failure: HttpError) -> HttpError {
     if failure.0.code == tenure_api::Code::OutcomeUnknown {
         failure.0.detail = "the disk failed while this was written; ask what is true with /v1/leases/reconcile, or send the \
                             same manifest again, when the server is back"

@@ -5,20 +5,20 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
 use serde::Serialize;
-use tenure_control::{Source, Uptime};
+use tenure_control::{CommandSource, DeviceClock};
 use tenure_core::kernel::Tick;
 
-use super::change::LeaseEvent;
+use super::lease_change::LeaseEventKind;
 use crate::metrics::Label;
 
-pub(crate) struct Counters {
+pub(crate) struct ControlCounters {
     /// All counters below, by the names that the device's own telemetry gives them.
     pub(crate) events: Family<Label<String>, Counter>,
     /// Blocked commands, by [`Source`].
-    blocked: [Counter; Source::ALL.len()],
+    blocked: [Counter; CommandSource::ALL.len()],
     blocked_frames: Counter,
     /// By [`LeaseEvent`].
-    lease_events: [Counter; LeaseEvent::ALL.len()],
+    lease_events: [Counter; LeaseEventKind::ALL.len()],
     /// The tick of the last event of the lease; 0 before the first.
     last_event: AtomicU64,
 }
@@ -26,7 +26,7 @@ pub(crate) struct Counters {
 /// What clients are told of it.
 #[derive(Debug, Clone, Copy, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub(crate) struct Counts {
+pub(crate) struct CounterSnapshot {
     pub(crate) blocked_ws_commands: u64,
     pub(crate) blocked_rest_requests: u64,
     pub(crate) blocked_local_encoder_inputs: u64,
@@ -34,42 +34,43 @@ pub(crate) struct Counts {
     pub(crate) last_lease_event_ms: u32,
 }
 
-impl Counters {
+impl ControlCounters {
     pub(super) fn new() -> Self {
         let events = Family::default();
         let counter = |event: String| events.get_or_create_owned(&[("event", event)]);
         Self {
-            blocked: Source::ALL
+            blocked: CommandSource::ALL
                 .map(|source| counter(format!("control.command.blocked.{}", source.as_str()))),
             blocked_frames: counter("control.frame.blocked".to_owned()),
-            lease_events: LeaseEvent::ALL.map(|event| counter(format!("control.lease.{}", event.as_str()))),
+            lease_events: LeaseEventKind::ALL
+                .map(|event| counter(format!("control.lease.{}", event.as_str()))),
             last_event: AtomicU64::default(),
             events,
         }
     }
 
-    pub(super) fn blocked(&self, source: Source) {
+    pub(super) fn record_blocked_command(&self, source: CommandSource) {
         self.blocked[source as usize].inc();
     }
 
     /// A frame was kept out. It is no command: 240 of them a second would drown what people sent.
-    pub(super) fn blocked_frame(&self) {
+    pub(super) fn record_blocked_frame(&self) {
         self.blocked_frames.inc();
     }
 
-    pub(super) fn lease_changed(&self, event: LeaseEvent, at: Tick) {
+    pub(super) fn record_lease_event(&self, event: LeaseEventKind, at: Tick) {
         self.last_event.store(at.0, Ordering::Relaxed);
         self.lease_events[event as usize].inc();
     }
 
-    pub(crate) fn read(&self, uptime: Uptime) -> Counts {
+    pub(crate) fn snapshot(&self, uptime: DeviceClock) -> CounterSnapshot {
         let last = self.last_event.load(Ordering::Relaxed);
-        let blocked = |source: Source| self.blocked[source as usize].get();
-        Counts {
-            blocked_ws_commands: blocked(Source::WebSocket),
-            blocked_rest_requests: blocked(Source::Rest),
-            blocked_local_encoder_inputs: blocked(Source::Encoder),
-            blocked_local_serial_inputs: blocked(Source::Serial),
+        let blocked = |source: CommandSource| self.blocked[source as usize].get();
+        CounterSnapshot {
+            blocked_ws_commands: blocked(CommandSource::WebSocket),
+            blocked_rest_requests: blocked(CommandSource::Rest),
+            blocked_local_encoder_inputs: blocked(CommandSource::Encoder),
+            blocked_local_serial_inputs: blocked(CommandSource::Serial),
             last_lease_event_ms: if last == 0 { 0 } else { uptime.at(Tick(last)).0 },
         }
     }

@@ -2,22 +2,22 @@
 
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
-use tenure_control::table::{self, CommandRow};
-use tenure_control::{Class, Problem, ProblemCode};
+use tenure_control::commands::{self, CommandDefinition};
+use tenure_control::{CommandClass, Problem, ProblemCode};
 use tokio_tungstenite::tungstenite::Message;
 
-use super::gateway::Link;
-use super::message::{self, Blocked, raw};
-use super::seat::Seat;
-use super::{identity, lifecycle};
+use super::connection::Connection;
+use super::gateway::RelayHandle;
+use super::message::{self, CommandError, raw};
+use super::{authentication, lifecycle};
 use crate::app::App;
 use crate::http::json;
 
 /// The longest `requestId`, in bytes.
-const LONGEST_REQUEST_ID: usize = 128;
+const MAX_REQUEST_ID_BYTES: usize = 128;
 
 /// What goes back for a text message.
-pub(super) async fn answer(app: &App, seat: &mut Seat, text: &str) -> String {
+pub(super) async fn handle_text(app: &App, seat: &mut Connection, text: &str) -> String {
     let mut fields = match read(text) {
         Ok(fields) => fields,
         Err(problem) => return message::error(None, &problem.into()),
@@ -33,34 +33,34 @@ pub(super) async fn answer(app: &App, seat: &mut Seat, text: &str) -> String {
     }
 }
 
-pub(super) fn frame(app: &App, seat: &Seat, bytes: &[u8]) -> Result<(), Blocked> {
-    lifecycle::may_write(&seat.caller)?;
-    let pass = app.control.desk.pass_frame(&seat.identity)?;
-    app.control.desk.frame(pass, bytes)
+pub(super) fn handle_frame(app: &App, seat: &Connection, bytes: &[u8]) -> Result<(), CommandError> {
+    lifecycle::require_control_permission(&seat.caller)?;
+    let permit = app.control.controller.permit_frame(&seat.identity)?;
+    app.control.controller.accept_frame(permit, bytes)
 }
 
 /// Sends a message on to somebody else's device, if the lease allows it.
 pub(super) fn relay(
     app: &App,
-    seat: &Seat,
-    link: Option<&mut Link>,
+    seat: &Connection,
+    link: Option<&mut RelayHandle>,
     message: Message,
-) -> Result<(), Blocked> {
+) -> Result<(), CommandError> {
     let (Some(gateway), Some(link)) = (&app.control.gateway, link) else { return Ok(()) };
-    let class = gateway.classify(&message);
-    if class != Class::Reads {
-        lifecycle::may_write(&seat.caller)?;
+    let class = gateway.classify_message(&message);
+    if class != CommandClass::Reads {
+        lifecycle::require_control_permission(&seat.caller)?;
     }
-    let pass = app.control.desk.pass_websocket(&seat.identity, class)?;
+    let pass = app.control.controller.permit_websocket(&seat.identity, class)?;
     link.send(pass, message)
 }
 
 /// Does it. The answer has a type of its own where clients know one.
 async fn obey(
     app: &App,
-    seat: &mut Seat,
+    seat: &mut Connection,
     mut fields: Map<String, Value>,
-) -> Result<(&'static str, Box<RawValue>), Blocked> {
+) -> Result<(&'static str, Box<RawValue>), CommandError> {
     let row = command(&mut fields)?;
     let data = match row.name {
         "control.acquire" => return Ok(("control.acquired", lifecycle::acquire(app, seat, fields).await?)),
@@ -69,15 +69,15 @@ async fn obey(
         }
         "control.release" => return Ok(("control.released", lifecycle::release(app, seat, fields).await?)),
         "control.status" => lifecycle::status(app),
-        "auth.status" => raw(&identity::status(&seat.caller)),
-        "auth.login" => raw(&identity::login(app, seat, fields)?),
-        "auth.logout" => raw(&identity::logout(app, seat)?),
+        "auth.status" => raw(&authentication::status(&seat.caller)),
+        "auth.login" => raw(&authentication::login(app, seat, fields)?),
+        "auth.logout" => raw(&authentication::logout(app, seat)?),
         name => {
             if row.may_change {
-                lifecycle::may_write(&seat.caller)?;
+                lifecycle::require_control_permission(&seat.caller)?;
             }
-            let pass = app.control.desk.pass_websocket(&seat.identity, row.class)?;
-            raw(&app.control.desk.carry_out(pass, name, fields).await?)
+            let pass = app.control.controller.permit_websocket(&seat.identity, row.class)?;
+            raw(&app.control.controller.execute(pass, name, fields).await?)
         }
     };
     Ok((row.name, data))
@@ -97,22 +97,22 @@ fn read(text: &str) -> Result<Map<String, Value>, Problem> {
 fn request_id(fields: &mut Map<String, Value>) -> Result<Option<String>, Problem> {
     match fields.remove("requestId") {
         None => Ok(None),
-        Some(Value::String(text)) if text.len() <= LONGEST_REQUEST_ID => Ok(Some(text)),
+        Some(Value::String(text)) if text.len() <= MAX_REQUEST_ID_BYTES => Ok(Some(text)),
         Some(Value::String(_)) => {
-            let range = format!("has at most {LONGEST_REQUEST_ID} bytes");
+            let range = format!("has at most {MAX_REQUEST_ID_BYTES} bytes");
             Err(Problem::of_field(ProblemCode::InvalidValue, "requestId", range))
         }
         Some(_) => Err(Problem::of_field(ProblemCode::InvalidType, "requestId", "must be a string")),
     }
 }
 
-fn command(fields: &mut Map<String, Value>) -> Result<&'static CommandRow, Problem> {
+fn command(fields: &mut Map<String, Value>) -> Result<&'static CommandDefinition, Problem> {
     let name = match fields.remove("type") {
         Some(Value::String(name)) => name,
         Some(_) => return Err(Problem::of_field(ProblemCode::InvalidType, "type", "must be a string")),
         None => return Err(Problem::of_field(ProblemCode::MissingField, "type", "is missing")),
     };
-    table::command(&name).filter(|row| row.on_websocket).ok_or_else(|| {
+    commands::find_command(&name).filter(|row| row.on_websocket).ok_or_else(|| {
         Problem::new(
             ProblemCode::UnknownCommand,
             "there is no command of this type; `tenure control matrix` prints all of them",

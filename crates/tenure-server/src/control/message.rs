@@ -2,16 +2,16 @@
 
 use serde::Serialize;
 use serde_json::{Value, value::RawValue, value::to_raw_value};
-use tenure_control::refusal::SCOPE;
-use tenure_control::{Held, Problem, Refusal, Uptime};
+use tenure_control::rejection::SCOPE;
+use tenure_control::{ControlLease, ControlRejection, DeviceClock, Problem};
 use tenure_core::kernel::Tick;
 
-use super::counters::Counts;
+use super::counters::CounterSnapshot;
 
 /// The answer to `control.acquire`: the one place where the token is.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct Acquired<'a> {
+pub(super) struct AcquireResponse<'a> {
     active: bool,
     lease_id: &'a str,
     lease_token: &'a str,
@@ -27,8 +27,13 @@ pub(super) struct Acquired<'a> {
     takeover_allowed: bool,
 }
 
-impl<'a> Acquired<'a> {
-    pub(super) fn new(held: &'a Held, token: &'a str, heartbeat_interval_ms: u32, uptime: Uptime) -> Self {
+impl<'a> AcquireResponse<'a> {
+    pub(super) fn new(
+        held: &'a ControlLease,
+        token: &'a str,
+        heartbeat_interval_ms: u32,
+        uptime: DeviceClock,
+    ) -> Self {
         Self {
             active: true,
             lease_id: &held.lease_id,
@@ -61,7 +66,7 @@ pub(super) struct HeartbeatAck<'a> {
 /// The answer to `control.release`.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct Released<'a> {
+pub(super) struct ReleaseResponse<'a> {
     pub(super) released: bool,
     pub(super) lease_id: &'a str,
     pub(super) released_at_ms: u32,
@@ -86,7 +91,12 @@ pub(super) struct Status<'a> {
 
 impl<'a> Status<'a> {
     /// What there is at `now`. Where there is nothing, every field is there all the same, and empty.
-    pub(super) fn new(held: Option<&'a Held>, now: Tick, ttl_ms: u32, heartbeat_interval_ms: u32) -> Self {
+    pub(super) fn new(
+        held: Option<&'a ControlLease>,
+        now: Tick,
+        ttl_ms: u32,
+        heartbeat_interval_ms: u32,
+    ) -> Self {
         let owner = held.map(|held| &held.owner);
         Self {
             active: held.is_some(),
@@ -96,7 +106,7 @@ impl<'a> Status<'a> {
             owner_instance_id: owner.map_or("", |owner| &owner.instance_id),
             owner_ws_client_id: owner.map_or(0, |owner| owner.websocket_client_id),
             remaining_ms: held.map_or(0, |held| held.remaining_ms(now)),
-            ttl_ms: held.map_or(ttl_ms, Held::ttl_ms),
+            ttl_ms: held.map_or(ttl_ms, ControlLease::ttl_ms),
             heartbeat_interval_ms,
             takeover_allowed: false,
         }
@@ -106,7 +116,7 @@ impl<'a> Status<'a> {
 /// What everybody is told when the lease changes.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct Changed<'a> {
+pub(super) struct StateChangedData<'a> {
     active: bool,
     lease_id: &'a str,
     scope: &'a str,
@@ -119,17 +129,17 @@ pub(super) struct Changed<'a> {
     takeover_allowed: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
     reason: Option<&'a str>,
-    counters: Counts,
+    counters: CounterSnapshot,
 }
 
-impl<'a> Changed<'a> {
+impl<'a> StateChangedData<'a> {
     pub(super) fn new(
-        change: &'a super::change::Change,
+        change: &'a super::lease_change::LeaseChange,
         now: Tick,
         heartbeat: u32,
-        counters: Counts,
+        counters: CounterSnapshot,
     ) -> Self {
-        let held = &change.held;
+        let held = &change.lease;
         Self {
             active: change.is_active(),
             lease_id: &held.lease_id,
@@ -148,19 +158,19 @@ impl<'a> Changed<'a> {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Blocked {
-    Refused(Refusal),
+pub(crate) enum CommandError {
+    Rejected(ControlRejection),
     /// It makes no sense, or the device cannot do it.
     Problem(Problem),
 }
 
-impl From<Refusal> for Blocked {
-    fn from(refusal: Refusal) -> Self {
-        Self::Refused(refusal)
+impl From<ControlRejection> for CommandError {
+    fn from(refusal: ControlRejection) -> Self {
+        Self::Rejected(refusal)
     }
 }
 
-impl From<Problem> for Blocked {
+impl From<Problem> for CommandError {
     fn from(problem: Problem) -> Self {
         Self::Problem(problem)
     }
@@ -174,26 +184,26 @@ struct ProblemBody<'a> {
     field: Option<&'a str>,
 }
 
-impl Blocked {
+impl CommandError {
     /// The part `error` of what a WebSocket is told.
-    pub(super) fn on_websocket(&self) -> Box<RawValue> {
+    pub(super) fn websocket_body(&self) -> Box<RawValue> {
         match self {
-            Self::Refused(refusal) => raw(&refusal.on_websocket()),
+            Self::Rejected(refusal) => raw(&refusal.websocket_body()),
             Self::Problem(problem) => problem_body(problem),
         }
     }
 
     /// The part `error` of what REST is told.
-    pub(super) fn on_rest(&self) -> Box<RawValue> {
+    pub(super) fn rest_body(&self) -> Box<RawValue> {
         match self {
-            Self::Refused(refusal) => raw(&refusal.on_rest()),
+            Self::Rejected(refusal) => raw(&refusal.rest_body()),
             Self::Problem(problem) => problem_body(problem),
         }
     }
 
     pub(super) fn status(&self) -> u16 {
         match self {
-            Self::Refused(refusal) => refusal.code.status(),
+            Self::Rejected(refusal) => refusal.code.status(),
             Self::Problem(problem) => problem.code.status(),
         }
     }
@@ -224,13 +234,13 @@ pub(super) fn success(kind: &str, request_id: Option<&str>, data: &impl Serializ
     text(&Envelope { r#type: kind, request_id, event, success: true, data: Some(data), error })
 }
 
-pub(super) fn error(request_id: Option<&str>, blocked: &Blocked) -> String {
+pub(super) fn error(request_id: Option<&str>, blocked: &CommandError) -> String {
     let (event, data) = (None, None::<&Value>);
-    let error = blocked.on_websocket();
+    let error = blocked.websocket_body();
     text(&Envelope { r#type: "error", request_id, event, success: false, data, error: Some(&error) })
 }
 
-pub(super) fn broadcast(event: &str, data: &Changed<'_>) -> String {
+pub(super) fn broadcast(event: &str, data: &StateChangedData<'_>) -> String {
     let (request_id, error) = (None, None);
     let kind = "control.stateChanged";
     text(&Envelope { r#type: kind, request_id, event: Some(event), success: true, data: Some(data), error })

@@ -12,89 +12,97 @@
 //!
 //! What a lease changes for whom is said in `tenure-control`, in one table; nothing here decides it.
 
-mod change;
+mod authentication;
+mod command_fields;
+mod connection;
+mod controller;
 mod counters;
-mod desk;
 mod dispatch;
-mod fields;
 pub(crate) mod gateway;
-mod identity;
 mod inputs;
+mod lease_change;
 mod lifecycle;
 mod message;
 mod ota_token;
-mod pace;
+mod rate_limit;
+mod reply_error;
 mod rest;
-mod seat;
 mod session;
 mod settings;
 mod store;
-mod unanswered;
+mod store_writer;
 mod websocket;
-mod writer;
 
 use std::path::Path;
 use std::sync::Arc;
 
 use parking_lot::Mutex;
-use tenure_control::Uptime;
+use tenure_control::DeviceClock;
 use tenure_control::device::VirtualDevice;
-use tenure_core::kernel::{Cause, Command, Fence, Principal, Resource, Span};
+use tenure_core::kernel::{Command, Fence, Principal, Resource, RevocationCause, TickDuration};
 
-use self::desk::Terms;
-pub(crate) use self::desk::{DOMAIN, Desk};
+use self::controller::ControlLeaseTerms;
+pub(crate) use self::controller::{Controller, DOMAIN};
 use self::gateway::Gateway;
-use self::inputs::Inputs;
+use self::inputs::LocalInputs;
 use self::ota_token::OtaToken;
-pub(crate) use self::rest::described::{CODES_OF_RESPONSE, OWN_SHAPE, complete as complete_description};
-pub(crate) use self::rest::envelope::elsewhere;
+pub(crate) use self::rest::envelope::fallback;
+pub(crate) use self::rest::openapi::{
+    CODES_OF_RESPONSE, OWN_SHAPE, add_device_routes as complete_description,
+};
 pub(crate) use self::rest::routes;
-pub use self::settings::{ControlSettings, EncoderSettings, SerialSettings};
-use self::store::Store;
-pub use self::store::StoreError;
-use crate::registrar::Registrar;
+pub use self::settings::{ControlSettings, RotaryEncoderSettings, SerialSettings};
+use self::store::DeviceStore;
+pub use self::store::DeviceStoreError;
+use crate::registrar::RegistrarHandle;
 
-pub(crate) struct Control {
-    pub(crate) desk: Arc<Desk>,
+pub(crate) struct ControlApi {
+    pub(crate) controller: Arc<Controller>,
     ota_token: OtaToken,
     settings: ControlSettings,
     /// Somebody else's device, instead of the built-in one.
     gateway: Option<Gateway>,
     /// Nothing before the start, and after the stop.
-    inputs: Mutex<Option<Inputs>>,
+    inputs: Mutex<Option<LocalInputs>>,
 }
 
-impl Control {
+impl ControlApi {
     /// Opens what the device keeps in `data`. It waits for the disk.
     pub(crate) fn open(
         settings: &ControlSettings,
         data: &Path,
-        registrar: &Registrar,
-    ) -> Result<Self, StoreError> {
-        let (store, stored) = Store::open(data)?;
-        let uptime = Uptime::new(registrar.now(), settings.millis_at_start);
-        let terms = Terms {
-            ttl: Span::from_millis(u64::from(settings.ttl_ms)),
+        registrar: &RegistrarHandle,
+    ) -> Result<Self, DeviceStoreError> {
+        let (store, stored) = DeviceStore::open(data)?;
+        let uptime = DeviceClock::new(registrar.now(), settings.millis_at_start);
+        let terms = ControlLeaseTerms {
+            ttl: TickDuration::from_millis(u64::from(settings.ttl_ms)),
             heartbeat_interval_ms: settings.heartbeat_interval_ms,
         };
         let device = VirtualDevice::new(stored, uptime);
-        let desk = Arc::new(Desk::new(registrar.view().clone(), uptime, terms, device, store));
+        let desk = Arc::new(Controller::new(registrar.view().clone(), uptime, terms, device, store));
         let settings = settings.clone();
         let gateway = settings.gateway.clone().map(|gateway| Gateway::new(gateway, desk.clone()));
-        Ok(Self { desk, ota_token: OtaToken::default(), settings, gateway, inputs: Mutex::default() })
+        Ok(Self {
+            controller: desk,
+            ota_token: OtaToken::default(),
+            settings,
+            gateway,
+            inputs: Mutex::default(),
+        })
     }
 
     /// Ends what was held before this server started: the connections that had it are gone. Then it keeps watch.
-    pub(crate) async fn start(&self, registrar: &Registrar) {
-        for lease in left_behind(registrar) {
+    pub(crate) async fn start(&self, registrar: &RegistrarHandle) {
+        for lease in stale_leases(registrar) {
             let by = Principal::parse("registrar").expect("it is a name");
             let detail = Arc::from("the server was started anew: its connection is gone");
-            let command = Command::Revoke { lease, cause: Cause::Disconnected, by, detail };
+            let command = Command::Revoke { lease, cause: RevocationCause::Disconnected, by, detail };
             // If that is refused, its time runs out.
-            registrar.ask(command).await;
+            registrar.submit(command).await;
         }
-        tokio::spawn(self.desk.clone().watch_the_stream());
-        *self.inputs.lock() = Some(Inputs::start(&self.desk, &self.settings));
+        tokio::spawn(self.controller.clone().enforce_stream_timeout());
+        *self.inputs.lock() = Some(LocalInputs::start(&self.controller, &self.settings));
     }
 
     /// Listens to the knob and the serial port no more.
@@ -106,21 +114,21 @@ impl Control {
     }
 
     /// What keeps an input from being heard, for people.
-    pub(crate) fn troubles(&self) -> Vec<String> {
-        self.inputs.lock().as_ref().map(Inputs::troubles).unwrap_or_default()
+    pub(crate) fn warnings(&self) -> Vec<String> {
+        self.inputs.lock().as_ref().map(LocalInputs::warnings).unwrap_or_default()
     }
 
     /// Waits until nothing is on its way to the device that was sent before the last change of hands.
-    async fn quiet(&self) {
+    async fn drain(&self) {
         if let Some(gateway) = &self.gateway {
-            let generation = *self.desk.hands().borrow();
-            gateway.quiet(generation).await;
+            let generation = *self.controller.subscribe_ownership().borrow();
+            gateway.drain(generation).await;
         }
     }
 }
 
-fn left_behind(registrar: &Registrar) -> Vec<Fence> {
-    let resource = Resource::parse(desk::RESOURCE).expect("it is a name");
+fn stale_leases(registrar: &RegistrarHandle) -> Vec<Fence> {
+    let resource = Resource::parse(controller::RESOURCE).expect("it is a name");
     registrar.read(|state| {
         let leases = state.leases_from(Fence::default());
         leases.filter(|lease| *lease.resource == resource).map(|lease| lease.fence).collect()

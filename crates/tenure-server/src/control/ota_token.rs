@@ -3,13 +3,13 @@
 use parking_lot::Mutex;
 use serde::Serialize;
 use tenure_control::{Problem, TokenDigest};
-use tenure_core::kernel::{Span, Tick};
+use tenure_core::kernel::{Tick, TickDuration};
 use zeroize::Zeroizing;
 
-use super::seat::new_token;
+use super::connection::new_token;
 
 /// How long such a right lasts.
-const LIFE: Span = Span::from_secs(300);
+const LIFE: TickDuration = TickDuration::from_secs(300);
 
 /// The right that is out, if one is.
 #[derive(Default)]
@@ -18,7 +18,7 @@ pub(super) struct OtaToken(Mutex<Option<(TokenDigest, Tick)>>);
 /// What whoever asked for it is told, once.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct Given<'a> {
+pub(super) struct IssuedOtaToken<'a> {
     token: &'a str,
     expires_in_ms: u64,
     header: &'a str,
@@ -27,7 +27,7 @@ pub(super) struct Given<'a> {
 /// What anybody is told of it.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct Out {
+pub(super) struct OtaTokenStatus {
     active: bool,
     expires_in_ms: u64,
 }
@@ -42,19 +42,19 @@ impl OtaToken {
         Ok(token)
     }
 
-    pub(super) fn given(token: &str) -> Given<'_> {
-        Given { token, expires_in_ms: LIFE.as_millis(), header: HEADER }
+    pub(super) fn issued_view(token: &str) -> IssuedOtaToken<'_> {
+        IssuedOtaToken { token, expires_in_ms: LIFE.as_millis(), header: HEADER }
     }
 
-    pub(super) fn look(&self, now: Tick) -> Out {
-        let left = self.0.lock().as_ref().map_or(0, |(_, until)| until.since(now).as_millis());
-        Out { active: left > 0, expires_in_ms: left }
+    pub(super) fn status(&self, now: Tick) -> OtaTokenStatus {
+        let remaining_ms = self.0.lock().as_ref().map_or(0, |(_, until)| until.since(now).as_millis());
+        OtaTokenStatus { active: remaining_ms > 0, expires_in_ms: remaining_ms }
     }
 
     /// Uses it up, if this is the one.
-    pub(super) fn spend(&self, token: &str, now: Tick) -> bool {
+    pub(super) fn redeem(&self, token: &str, now: Tick) -> bool {
         let mut out = self.0.lock();
-        let is_this = out.as_ref().is_some_and(|(digest, until)| now < *until && digest.is_of(token));
+        let is_this = out.as_ref().is_some_and(|(digest, until)| now < *until && digest.matches(token));
         if is_this {
             *out = None;
         }
@@ -71,9 +71,9 @@ mod tests {
         let (tokens, now) = (OtaToken::default(), Tick(7));
         let first = tokens.make(now).unwrap();
         let second = tokens.make(now).unwrap();
-        assert!(!tokens.spend(&first, now) && tokens.look(now).active);
-        assert!(tokens.spend(&second, now) && !tokens.spend(&second, now) && !tokens.look(now).active);
+        assert!(!tokens.redeem(&first, now) && tokens.status(now).active);
+        assert!(tokens.redeem(&second, now) && !tokens.redeem(&second, now) && !tokens.status(now).active);
         let third = tokens.make(now).unwrap();
-        assert!(!tokens.spend(&third, now.saturating_add(LIFE)));
+        assert!(!tokens.redeem(&third, now.saturating_add(LIFE)));
     }
 }

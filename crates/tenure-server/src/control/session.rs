@@ -14,18 +14,18 @@ use tokio_tungstenite::tungstenite::protocol::frame::coding::CloseCode;
 use tokio_tungstenite::tungstenite::protocol::{CloseFrame, Role};
 use tokio_tungstenite::tungstenite::{Error, Message};
 
-use super::change::Change;
+use super::connection::Connection;
 use super::dispatch;
-use super::gateway::{Gateway, Link, request_id};
-use super::message::{self, Changed};
-use super::pace::Pace;
-use super::seat::Seat;
+use super::gateway::{Gateway, RelayHandle, request_id};
+use super::lease_change::LeaseChange;
+use super::message::{self, StateChangedData};
+use super::rate_limit::RateLimiter;
 use crate::app::App;
 use crate::http::accept::Stream;
-use crate::http::websocket::{self, PING_TIME, WRITE_TIME, stopping};
+use crate::http::websocket::{self, PING_INTERVAL, WRITE_TIMEOUT, wait_for_stop};
 
 /// The most bytes of one message: a piece of firmware is the largest.
-const MOST_BYTES: usize = 256 << 10;
+const MAX_MESSAGE_BYTES: usize = 256 << 10;
 /// So many commands a second. A person needs fewer, and others are served as well.
 const COMMANDS_PER_SECOND: u32 = 1_000;
 /// So many frames a second: twice what the device shows.
@@ -34,74 +34,74 @@ const FRAMES_PER_SECOND: u32 = 480;
 const FRAME_ERRORS_PER_SECOND: u32 = 20;
 
 /// So many messages of somebody else's device may wait for a client that does not take them.
-const MOST_FROM_DEVICE: usize = 64;
+const MAX_FROM_DEVICE: usize = 64;
 
-pub(super) struct Session {
+pub(super) struct ControlSession {
     app: Arc<App>,
-    seat: Seat,
+    connection: Connection,
     socket: WebSocketStream<Stream>,
-    changes: broadcast::Receiver<Arc<Change>>,
+    changes: broadcast::Receiver<Arc<LeaseChange>>,
     /// The way to somebody else's device, and what comes from there.
-    link: Option<Link>,
+    relay: Option<RelayHandle>,
     from_device: mpsc::Receiver<Message>,
-    commands: Pace,
-    frames: Pace,
-    frame_errors: Pace,
-    heard: Instant,
+    commands: RateLimiter,
+    frames: RateLimiter,
+    frame_errors: RateLimiter,
+    last_received: Instant,
 }
 
 /// Whether there is anybody to go on with.
-type Going = ControlFlow<()>;
+type Flow = ControlFlow<()>;
 
-impl Session {
-    pub(super) async fn new(app: Arc<App>, seat: Seat, stream: Stream, begun: Vec<u8>) -> Self {
-        let config = Some(websocket::config(MOST_BYTES));
-        let socket = WebSocketStream::from_partially_read(stream, begun, Role::Server, config).await;
-        let (changes, heard) = (app.control.desk.changes(), Instant::now());
+impl ControlSession {
+    pub(super) async fn new(app: Arc<App>, seat: Connection, stream: Stream, prefix: Vec<u8>) -> Self {
+        let config = Some(websocket::config(MAX_MESSAGE_BYTES));
+        let socket = WebSocketStream::from_partially_read(stream, prefix, Role::Server, config).await;
+        let (changes, heard) = (app.control.controller.subscribe_lease_changes(), Instant::now());
         let (link, from_device) = link(&app, &seat);
         Self {
             app,
-            seat,
+            connection: seat,
             socket,
             changes,
-            link,
+            relay: link,
             from_device,
-            commands: Pace::new(COMMANDS_PER_SECOND, heard),
-            frames: Pace::new(FRAMES_PER_SECOND, heard),
-            frame_errors: Pace::new(FRAME_ERRORS_PER_SECOND, heard),
-            heard,
+            commands: RateLimiter::new(COMMANDS_PER_SECOND, heard),
+            frames: RateLimiter::new(FRAMES_PER_SECOND, heard),
+            frame_errors: RateLimiter::new(FRAME_ERRORS_PER_SECOND, heard),
+            last_received: heard,
         }
     }
 
     /// Speaks until one side has enough. One command is done after the other, in the order in which they came.
     pub(super) async fn run(mut self, mut stop: watch::Receiver<bool>) {
-        let mut ping_at = self.heard + PING_TIME;
+        let mut ping_at = self.last_received + PING_INTERVAL;
         loop {
             let going = tokio::select! {
                 biased;
-                () = stopping(&mut stop) => {
+                () = wait_for_stop(&mut stop) => {
                     return self.close(CloseCode::Away, "the server is stopping").await;
                 }
-                change = self.changes.recv() => self.tell_change(change).await,
+                change = self.changes.recv() => self.send_change(change).await,
                 // Before what the device says: however much that is, a heartbeat is heard.
-                message = self.socket.next() => self.hear(message).await,
-                message = self.from_device.recv(), if self.link.is_some() => self.pass_on(message).await,
+                message = self.socket.next() => self.receive(message).await,
+                message = self.from_device.recv(), if self.relay.is_some() => self.pass_on(message).await,
                 () = sleep_until(ping_at) => {
-                    ping_at += PING_TIME;
+                    ping_at += PING_INTERVAL;
                     self.ping().await
                 }
             };
             if going.is_break() {
                 return;
             }
-            if !self.seat.caller.is_good() {
+            if !self.connection.caller.is_valid() {
                 return self.close(CloseCode::Policy, "the token is no longer good").await;
             }
-            ping_at = ping_at.max(self.heard + PING_TIME);
+            ping_at = ping_at.max(self.last_received + PING_INTERVAL);
         }
     }
 
-    async fn hear(&mut self, message: Option<Result<Message, Error>>) -> Going {
+    async fn receive(&mut self, message: Option<Result<Message, Error>>) -> Flow {
         let message = match message {
             Some(Ok(message)) => message,
             Some(Err(Error::Capacity(_))) => {
@@ -110,26 +110,26 @@ impl Session {
             }
             Some(Err(_)) | None => return ControlFlow::Break(()),
         };
-        self.heard = Instant::now();
+        self.last_received = Instant::now();
         match message {
             Message::Text(_) | Message::Binary(_) if self.is_for_device(&message) => {
                 self.relay(message).await
             }
             Message::Text(text) => {
-                slow_down(self.commands.count(self.heard)).await;
-                let before = self.seat.identity.clone();
-                let answer = dispatch::answer(&self.app, &mut self.seat, &text).await;
-                if before != self.seat.identity {
+                slow_down(self.commands.record(self.last_received)).await;
+                let before = self.connection.identity.clone();
+                let answer = dispatch::handle_text(&self.app, &mut self.connection, &text).await;
+                if before != self.connection.identity {
                     // Another one speaks: what the one before had on its way is its own.
-                    (self.link, self.from_device) = link(&self.app, &self.seat);
+                    (self.relay, self.from_device) = link(&self.app, &self.connection);
                 }
                 self.send(answer).await
             }
             Message::Binary(bytes) => self.frame(&bytes).await,
             Message::Ping(_) | Message::Pong(_) | Message::Close(_) | Message::Frame(_) => {
-                slow_down(self.commands.count(self.heard)).await;
+                slow_down(self.commands.record(self.last_received)).await;
                 // The answer to a ping or a farewell is there already, and wants to be sent.
-                match timeout(WRITE_TIME, self.socket.flush()).await {
+                match timeout(WRITE_TIMEOUT, self.socket.flush()).await {
                     Ok(Ok(())) => ControlFlow::Continue(()),
                     _ => ControlFlow::Break(()),
                 }
@@ -140,66 +140,67 @@ impl Session {
     /// Whether somebody else's device has to do with it.
     fn is_for_device(&self, message: &Message) -> bool {
         let is_ours = |message: &Message| message.to_text().is_ok_and(is_for_tenure);
-        self.link.is_some() && (message.is_binary() || !is_ours(message))
+        self.relay.is_some() && (message.is_binary() || !is_ours(message))
     }
 
     /// Sends a message on to somebody else's device. What comes of it, the device says.
-    async fn relay(&mut self, message: Message) -> Going {
-        slow_down(self.commands.count(self.heard)).await;
-        match dispatch::relay(&self.app, &self.seat, self.link.as_mut(), message.clone()) {
+    async fn relay(&mut self, message: Message) -> Flow {
+        slow_down(self.commands.record(self.last_received)).await;
+        match dispatch::relay(&self.app, &self.connection, self.relay.as_mut(), message.clone()) {
             Ok(()) => ControlFlow::Continue(()),
             Err(blocked) => self.send(message::error(request_id(&message).as_deref(), &blocked)).await,
         }
     }
 
-    async fn pass_on(&mut self, message: Option<Message>) -> Going {
+    async fn pass_on(&mut self, message: Option<Message>) -> Flow {
         let Some(message) = message else {
             self.close(CloseCode::Again, "too far behind what the device says; connect again").await;
             return ControlFlow::Break(());
         };
-        match timeout(WRITE_TIME, self.socket.send(message)).await {
+        match timeout(WRITE_TIMEOUT, self.socket.send(message)).await {
             Ok(Ok(())) => ControlFlow::Continue(()),
             _ => ControlFlow::Break(()),
         }
     }
 
     /// A frame that is shown is not answered.
-    async fn frame(&mut self, bytes: &[u8]) -> Going {
-        slow_down(self.frames.count(self.heard)).await;
-        let shown = match dispatch::frame(&self.app, &self.seat, bytes) {
+    async fn frame(&mut self, bytes: &[u8]) -> Flow {
+        slow_down(self.frames.record(self.last_received)).await;
+        let shown = match dispatch::handle_frame(&self.app, &self.connection, bytes) {
             Ok(()) => return ControlFlow::Continue(()),
             Err(blocked) => blocked,
         };
-        if !self.frame_errors.may(self.heard) {
+        if !self.frame_errors.try_acquire(self.last_received) {
             return ControlFlow::Continue(());
         }
         self.send(message::error(None, &shown)).await
     }
 
     /// What remains of the lease is counted when it is said, not when it happened.
-    async fn tell_change(&mut self, change: Result<Arc<Change>, RecvError>) -> Going {
+    async fn send_change(&mut self, change: Result<Arc<LeaseChange>, RecvError>) -> Flow {
         let Ok(change) = change else {
             self.close(CloseCode::Again, "too far behind; connect again, and ask for control.status").await;
             return ControlFlow::Break(());
         };
-        let desk = &self.app.control.desk;
-        let data = Changed::new(&change, desk.now(), desk.terms.heartbeat_interval_ms, desk.counts());
+        let desk = &self.app.control.controller;
+        let data =
+            StateChangedData::new(&change, desk.now(), desk.terms.heartbeat_interval_ms, desk.counts());
         let text = message::broadcast(change.event.as_str(), &data);
         self.send(text).await
     }
 
-    async fn send(&mut self, text: String) -> Going {
-        match timeout(WRITE_TIME, self.socket.send(Message::text(text))).await {
+    async fn send(&mut self, text: String) -> Flow {
+        match timeout(WRITE_TIMEOUT, self.socket.send(Message::text(text))).await {
             Ok(Ok(())) => ControlFlow::Continue(()),
             _ => ControlFlow::Break(()),
         }
     }
 
-    async fn ping(&mut self) -> Going {
-        if self.heard.elapsed() >= PING_TIME * 3 {
+    async fn ping(&mut self) -> Flow {
+        if self.last_received.elapsed() >= PING_INTERVAL * 3 {
             return ControlFlow::Break(());
         }
-        match timeout(WRITE_TIME, self.socket.send(Message::Ping(Vec::new().into()))).await {
+        match timeout(WRITE_TIMEOUT, self.socket.send(Message::Ping(Vec::new().into()))).await {
             Ok(Ok(())) => ControlFlow::Continue(()),
             _ => ControlFlow::Break(()),
         }
@@ -212,9 +213,9 @@ impl Session {
 }
 
 /// A way to somebody else's device, if there is one behind this server.
-fn link(app: &App, seat: &Seat) -> (Option<Link>, mpsc::Receiver<Message>) {
-    let (to_client, from_device) = mpsc::channel(MOST_FROM_DEVICE);
-    let open = |gateway: &Gateway| gateway.listen(seat.identity.clone(), to_client);
+fn link(app: &App, seat: &Connection) -> (Option<RelayHandle>, mpsc::Receiver<Message>) {
+    let (to_client, from_device) = mpsc::channel(MAX_FROM_DEVICE);
+    let open = |gateway: &Gateway| gateway.open_relay(seat.identity.clone(), to_client);
     (app.control.gateway.as_ref().map(open), from_device)
 }
 

@@ -15,7 +15,7 @@ pub struct ControlSettings {
     /// Somebody else's device to stand in front of; nothing is the built-in one.
     pub gateway: Option<GatewaySettings>,
     pub serial: Option<SerialSettings>,
-    pub encoder: Option<EncoderSettings>,
+    pub encoder: Option<RotaryEncoderSettings>,
 }
 
 impl Default for ControlSettings {
@@ -35,7 +35,7 @@ impl ControlSettings {
     /// Shorter is no lease here; longer, and the device waits an hour for nobody.
     pub const TTL_MS: std::ops::RangeInclusive<u32> = 1_000..=3_600_000;
     /// More often would be more heartbeats than commands.
-    pub const LEAST_HEARTBEAT_INTERVAL_MS: u32 = 10;
+    pub const MIN_HEARTBEAT_INTERVAL_MS: u32 = 10;
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -47,13 +47,13 @@ pub struct SerialSettings {
 }
 
 impl SerialSettings {
-    pub const USUAL_BAUD: u32 = 115_200;
+    pub const DEFAULT_BAUD: u32 = 115_200;
     /// What ports can do, from the slowest modem to the fastest adapter.
     pub const BAUD: std::ops::RangeInclusive<u32> = 50..=12_000_000;
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct EncoderSettings {
+pub struct RotaryEncoderSettings {
     /// Where, such as `/dev/input/event3`.
     pub path: PathBuf,
     pub parameter: String,
@@ -61,11 +61,11 @@ pub struct EncoderSettings {
     pub step: i32,
 }
 
-impl EncoderSettings {
+impl RotaryEncoderSettings {
     /// What it moves if nobody chose another.
-    pub const USUAL_PARAMETER: &str = "brightness";
+    pub const DEFAULT_PARAMETER: &str = "brightness";
     /// 32 steps from dark to bright.
-    pub const USUAL_STEP: i32 = 8;
+    pub const DEFAULT_STEP: i32 = 8;
     /// The largest step, in either direction.
-    pub const LARGEST_STEP: i32 = 255;
+    pub const MAX_STEP: i32 = 255;
 }

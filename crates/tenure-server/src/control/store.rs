@@ -7,19 +7,19 @@ use std::fs::File;
 use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 
-use tenure_control::{Stored, StoredError};
+use tenure_control::{PersistentState, PersistentStateError};
 use thiserror::Error;
 
 use crate::secret_file::{self, SecretFileError};
 
 const NAME: &str = "device.json";
 /// Many times more than 32 presets take.
-const MOST_BYTES: u64 = 1 << 20;
+const MAX_BYTES: u64 = 1 << 20;
 
 /// Why nobody knows what the device keeps, or why it could not be kept. Each says what to do.
 #[derive(Debug, Error)]
 #[non_exhaustive]
-pub enum StoreError {
+pub enum DeviceStoreError {
     /// The file was written by another version.
     #[error("{} has version {found}, which this version of tenure does not know; start the version that wrote it, or \
              move the file away: then the device starts as a new one, without its presets", path.display())]
@@ -38,13 +38,13 @@ pub enum StoreError {
 }
 
 /// Where the device keeps what outlives a restart.
-pub(super) struct Store {
+pub(super) struct DeviceStore {
     path: PathBuf,
 }
 
-impl Store {
+impl DeviceStore {
     /// Reads what the device kept in this data directory. Where there is nothing yet, it is a new one. It waits for the disk.
-    pub(super) fn open(data: &Path) -> Result<(Self, Stored), StoreError> {
+    pub(super) fn open(data: &Path) -> Result<(Self, PersistentState), DeviceStoreError> {
         let path = data.join(NAME);
         let stored = read(&path)?.unwrap_or_default();
         Ok((Self { path }, stored))
@@ -52,13 +52,13 @@ impl Store {
 
     /// Keeps this from now on. When it returns, it is on the disk; if it fails, what was there still is. It waits for the
     /// disk, and the caller has the directory's lock.
-    pub(super) fn write(&self, stored: &Stored) -> Result<(), StoreError> {
+    pub(super) fn write(&self, stored: &PersistentState) -> Result<(), DeviceStoreError> {
         Ok(secret_file::write(&self.path, &stored.to_json())?)
     }
 }
 
-fn read(path: &Path) -> Result<Option<Stored>, StoreError> {
-    let damaged = |what: String| StoreError::Damaged { path: path.into(), what };
+fn read(path: &Path) -> Result<Option<PersistentState>, DeviceStoreError> {
+    let damaged = |what: String| DeviceStoreError::Damaged { path: path.into(), what };
     let failed = |source: io::Error| match source.kind() {
         io::ErrorKind::InvalidData => damaged("it is no text".to_owned()),
         _ => SecretFileError::Io { path: path.into(), done: "read", source }.into(),
@@ -69,14 +69,16 @@ fn read(path: &Path) -> Result<Option<Stored>, StoreError> {
         Err(error) => return Err(failed(error)),
     };
     let mut text = String::new();
-    file.take(MOST_BYTES + 1).read_to_string(&mut text).map_err(failed)?;
-    if text.len() as u64 > MOST_BYTES {
+    file.take(MAX_BYTES + 1).read_to_string(&mut text).map_err(failed)?;
+    if text.len() as u64 > MAX_BYTES {
         return Err(damaged("it is larger than any that was written".to_owned()));
     }
-    match Stored::from_json(&text) {
+    match PersistentState::from_json(&text) {
         Ok(stored) => Ok(Some(stored)),
-        Err(StoredError::UnknownVersion(found)) => Err(StoreError::Version { path: path.into(), found }),
-        Err(StoredError::Damaged(what)) => Err(damaged(what)),
+        Err(PersistentStateError::UnknownVersion(found)) => {
+            Err(DeviceStoreError::Version { path: path.into(), found })
+        }
+        Err(PersistentStateError::Damaged(what)) => Err(damaged(what)),
     }
 }
 
@@ -86,36 +88,36 @@ mod tests {
     use std::os::unix::fs::PermissionsExt as _;
 
     use serde_json::{Value, json};
-    use tenure_control::{Uptime, VirtualDevice};
+    use tenure_control::{DeviceClock, VirtualDevice};
     use tenure_core::kernel::Tick;
 
     use super::*;
 
     /// What a device keeps that somebody has used.
-    fn used(name: &str) -> Stored {
-        let mut device = VirtualDevice::new(Stored::default(), Uptime::new(Tick(0), 0));
+    fn used(name: &str) -> PersistentState {
+        let mut device = VirtualDevice::new(PersistentState::default(), DeviceClock::new(Tick(0), 0));
         let mut tell = |command: &str, fields: Value| {
             let fields = fields.as_object().cloned().unwrap_or_default();
-            assert!(device.carry_out(command, fields, Tick(0)).expect("it is carried out").must_store);
+            assert!(device.execute(command, fields, Tick(0)).expect("it is carried out").must_store);
         };
         tell("settings.set", json!({ "deviceName": name }));
         tell("presets.save", json!({ "name": "Evening light" }));
-        device.stored()
+        device.persistent_state()
     }
 
-    fn refusal(data: &Path) -> StoreError {
-        Store::open(data).err().expect("it does not open")
+    fn open_error(data: &Path) -> DeviceStoreError {
+        DeviceStore::open(data).err().expect("it does not open")
     }
 
     #[test]
     fn a_written_state_is_read_after_a_restart() {
         let data = tempfile::tempdir().unwrap();
-        let (store, stored) = Store::open(data.path()).unwrap();
-        assert_eq!(stored, Stored::default());
+        let (store, stored) = DeviceStore::open(data.path()).unwrap();
+        assert_eq!(stored, PersistentState::default());
         assert!(!data.path().join(NAME).exists(), "to look is not to write");
         for name in ["Stairs", "Hall"] {
             store.write(&used(name)).unwrap();
-            assert_eq!(Store::open(data.path()).unwrap().1, used(name));
+            assert_eq!(DeviceStore::open(data.path()).unwrap().1, used(name));
         }
         let mode = data.path().join(NAME).metadata().unwrap().permissions().mode();
         assert_eq!(mode & 0o7777, 0o600);
@@ -125,23 +127,23 @@ mod tests {
     #[test]
     fn a_write_interrupted_by_a_crash_leaves_the_previous_state() {
         let data = tempfile::tempdir().unwrap();
-        let (store, _) = Store::open(data.path()).unwrap();
+        let (store, _) = DeviceStore::open(data.path()).unwrap();
         store.write(&used("Stairs")).unwrap();
         fs::write(data.path().join("device.json.new"), "{\"version\":1,").unwrap();
-        assert_eq!(Store::open(data.path()).unwrap().1, used("Stairs"));
+        assert_eq!(DeviceStore::open(data.path()).unwrap().1, used("Stairs"));
         store.write(&used("Hall")).unwrap();
-        assert_eq!(Store::open(data.path()).unwrap().1, used("Hall"));
+        assert_eq!(DeviceStore::open(data.path()).unwrap().1, used("Hall"));
     }
 
     #[test]
     fn a_failed_write_leaves_the_previous_state() {
         let data = tempfile::tempdir().unwrap();
-        let (store, _) = Store::open(data.path()).unwrap();
+        let (store, _) = DeviceStore::open(data.path()).unwrap();
         store.write(&used("Stairs")).unwrap();
         // What stands in the way of the new file cannot be removed.
         fs::create_dir(data.path().join("device.json.new")).unwrap();
-        assert!(matches!(store.write(&used("Hall")), Err(StoreError::File(_))));
-        assert_eq!(Store::open(data.path()).unwrap().1, used("Stairs"));
+        assert!(matches!(store.write(&used("Hall")), Err(DeviceStoreError::File(_))));
+        assert_eq!(DeviceStore::open(data.path()).unwrap().1, used("Stairs"));
     }
 
     #[test]
@@ -159,10 +161,10 @@ mod tests {
         ];
         for bytes in cases {
             fs::write(&path, &bytes).unwrap();
-            let refusal = refusal(data.path());
-            assert!(matches!(refusal, StoreError::Damaged { .. }), "{refusal}");
-            let said = refusal.to_string();
-            assert!(said.contains(path.to_str().unwrap()) && said.contains("put back a copy"), "{said}");
+            let refusal = open_error(data.path());
+            assert!(matches!(refusal, DeviceStoreError::Damaged { .. }), "{refusal}");
+            let text = refusal.to_string();
+            assert!(text.contains(path.to_str().unwrap()) && text.contains("put back a copy"), "{text}");
             assert_eq!(fs::read(&path).unwrap(), bytes);
         }
     }
@@ -171,8 +173,8 @@ mod tests {
     fn an_unknown_version_is_reported_with_a_remedy() {
         let data = tempfile::tempdir().unwrap();
         fs::write(data.path().join(NAME), "{\"version\":2,\"more\":true}").unwrap();
-        let refusal = refusal(data.path());
-        assert!(matches!(refusal, StoreError::Version { found: 2, .. }), "{refusal}");
+        let refusal = open_error(data.path());
+        assert!(matches!(refusal, DeviceStoreError::Version { found: 2, .. }), "{refusal}");
         assert!(refusal.to_string().contains("start the version that wrote it"), "{refusal}");
     }
 
@@ -180,6 +182,6 @@ mod tests {
     fn an_unreadable_file_is_not_treated_as_missing() {
         let data = tempfile::tempdir().unwrap();
         fs::create_dir(data.path().join(NAME)).unwrap();
-        assert!(matches!(refusal(data.path()), StoreError::File(_)));
+        assert!(matches!(open_error(data.path()), DeviceStoreError::File(_)));
     }
 }

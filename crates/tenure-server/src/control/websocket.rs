@@ -7,13 +7,13 @@ use axum::http::HeaderMap;
 use axum::response::Response;
 use tenure_api::Code;
 
-use super::seat::Seat;
-use super::session::Session;
+use super::connection::Connection;
+use super::session::ControlSession;
 use crate::app::App;
 use crate::http::accept::Upgrade;
-use crate::http::answer::Failure;
 use crate::http::auth::Caller;
-use crate::http::websocket::switch;
+use crate::http::response::HttpError;
+use crate::http::websocket::upgrade_response;
 
 /// Control the device.
 ///
@@ -37,11 +37,11 @@ pub(super) async fn websocket(
     State(app): State<Arc<App>>,
     caller: Caller,
     headers: HeaderMap,
-) -> Result<Response, Failure> {
-    let no_seat = |problem: tenure_control::Problem| Failure::new(Code::Unavailable, problem.message);
-    let seat = Seat::new(app.clone(), caller).map_err(no_seat)?;
-    let upgrade = Upgrade::to(async move |stream, begun, stop| {
-        Session::new(app, seat, stream, begun).await.run(stop).await;
+) -> Result<Response, HttpError> {
+    let no_connection = |problem: tenure_control::Problem| HttpError::new(Code::Unavailable, problem.message);
+    let seat = Connection::new(app.clone(), caller).map_err(no_connection)?;
+    let upgrade = Upgrade::new(async move |stream, prefix, stop| {
+        ControlSession::new(app, seat, stream, prefix).await.run(stop).await;
     });
-    switch(&headers, upgrade)
+    upgrade_response(&headers, upgrade)
 }

@@ -10,19 +10,19 @@ use axum::response::Response;
 use jiff::Timestamp;
 use tenure_api::{Blame, BlamedLine};
 use tenure_core::kernel::{Holder, Resource};
-use tenure_gate::blame::{Attribution, Author, Who};
+use tenure_gate::blame::{Author, LineAttribution, LineAuthor};
 use tenure_gate::git;
 use tenure_gate::paths::FileKey;
 
-use super::list::{Which, shown};
-use super::local::Local;
-use super::{FileFace, apart, contents, view};
+use super::list::{FileQuery, file_view};
+use super::local_process::LocalProcess;
+use super::{FilesApi, contents, spawn_blocking, view};
 use crate::app::App;
-use crate::http::answer::{Failure, json};
 use crate::http::auth::Caller;
+use crate::http::response::{HttpError, json};
 
 /// Larger files are nobody's line by line.
-const MOST_BYTES: u64 = 4 << 20;
+const MAX_FILE_BYTES: u64 = 4 << 20;
 
 /// Say which session wrote the lines of a file that are not committed.
 #[utoipa::path(
@@ -38,45 +38,45 @@ pub(super) async fn blame(
     State(app): State<Arc<App>>,
     caller: Caller,
     // What a file says is for who is on the machine that it is on, and its owner.
-    _: Local,
+    _: LocalProcess,
     uri: Uri,
-) -> Result<Response, Failure> {
-    let file = Which::read(&app, &uri).await?;
+) -> Result<Response, HttpError> {
+    let file = FileQuery::read(&app, &uri).await?;
     caller.require_resource(&file.resource)?;
-    let owner = shown(&app, file.clone()).await?.file.map(|held| held.owner);
+    let owner = file_view(&app, file.clone()).await?.file.map(|held| held.owner);
     let own = app.clone();
-    let lines = apart(move || {
+    let lines = spawn_blocking(move || {
         let content = content_of(&file.absolute).ok_or_else(|| {
-            Failure::invalid("path", "leads to no file that can be read, or to one of over 4 MiB")
+            HttpError::invalid("path", "leads to no file that can be read, or to one of over 4 MiB")
         })?;
         let head = git::head_content(&file.tree.root, &file.relative)
-            .map_err(|error| Failure::invalid("path", &error.to_string()))?;
+            .map_err(|error| HttpError::invalid("path", &error.to_string()))?;
         let stored = own.files.blame().and_then(|store| store.load(&file.resource));
-        let known = stored.unwrap_or_else(|| Attribution::unchanged(&content));
-        let lines = known.report(&content, head.as_deref()).into_iter().map(line).collect();
+        let known = stored.unwrap_or_else(|| LineAttribution::unchanged(&content));
+        let lines = known.blame_lines(&content, head.as_deref()).into_iter().map(line).collect();
         Ok(Blame { path: view::relative(&file), owner, lines })
     });
     Ok(json(StatusCode::OK, &lines.await?))
 }
 
 /// A session changed these files: what is new in them is its own.
-pub(super) async fn note(app: &Arc<App>, session: &Holder, files: Vec<FileKey>) {
+pub(super) async fn attribute_to_session(app: &Arc<App>, session: &Holder, files: Vec<FileKey>) {
     let names = files.into_iter().map(|file| (file.resource, file.absolute)).collect();
     write_down(app, author_of(app, session), names).await;
 }
 
 /// A session is about to change these files: what is new in them until now is nobody's who is known.
-pub(super) async fn note_before(app: &Arc<App>, files: Vec<FileKey>) {
+pub(super) async fn attribute_to_unknown(app: &Arc<App>, files: Vec<FileKey>) {
     let names = files.into_iter().map(|file| (file.resource, file.absolute)).collect();
-    write_down(app, Some(nobody()), names).await;
+    write_down(app, Some(unknown_author()), names).await;
 }
 
 /// A session lets go of everything: whatever changed while it had it is its own.
-pub(super) async fn note_all_of(app: &Arc<App>, session: &Holder) {
+pub(super) async fn attribute_held_files(app: &Arc<App>, session: &Holder) {
     let held: Vec<Resource> = app
         .registrar
         .read(|state| state.leases_of_holder(session).map(|lease| lease.resource.clone()).collect());
-    let path = |resource: &Resource| FileFace::path_of(app, resource);
+    let path = |resource: &Resource| FilesApi::path_of(app, resource);
     let names = held.iter().filter_map(|name| Some((name.as_str().to_owned(), path(name)?))).collect();
     write_down(app, author_of(app, session), names).await;
 }
@@ -103,10 +103,10 @@ async fn write_down(app: &Arc<App>, author: Option<Author>, files: Vec<(String, 
             let Some(content) = content_of(&path) else { continue };
             let before = store.load(&resource);
             let after = match before {
-                Some(before) => before.after(&content, &author),
+                Some(before) => before.after_edit(&content, &author),
                 // The first that is seen of it is what there was before anybody changed it.
-                None if author == nobody() => Attribution::unchanged(&content),
-                None => Attribution::unchanged(&[]).after(&content, &author),
+                None if author == unknown_author() => LineAttribution::unchanged(&content),
+                None => LineAttribution::unchanged(&[]).after_edit(&content, &author),
             };
             let _ = store.save(&resource, &after);
         }
@@ -118,29 +118,29 @@ fn author_of(app: &App, session: &Holder) -> Option<Author> {
     app.registrar.read(|state| {
         let session = state.file_session(session)?;
         let task = Some(session.task.to_string()).filter(|task| !task.is_empty());
-        let wall = state.clock().map_or(0, |clock| clock.anchor.wall_of(session.seen_at));
+        let wall = state.clock().map_or(0, |clock| clock.anchor.wall_time_of(session.seen_at));
         let (name, agent) = (session.session.to_string(), session.agent.to_string());
         Some(Author { session: name, agent, at: wall / 1_000_000, task })
     })
 }
 
 /// Whoever changed a file when nobody had it.
-fn nobody() -> Author {
+fn unknown_author() -> Author {
     Author { session: String::new(), agent: String::new(), at: 0, task: None }
 }
 
 fn content_of(path: &std::path::Path) -> Option<Vec<u8>> {
     let mut content = Vec::new();
-    contents::open(path, MOST_BYTES)?.read_to_end(&mut content).ok()?;
+    contents::open(path, MAX_FILE_BYTES)?.read_to_end(&mut content).ok()?;
     Some(content)
 }
 
 fn line(line: tenure_gate::blame::BlamedLine) -> BlamedLine {
     let (by, author) = match line.author {
-        Who::Committed => ("committed", None),
-        Who::Session(author) if author == nobody() => ("unknown", None),
-        Who::Session(author) => ("session", Some(author)),
-        Who::Unknown => ("unknown", None),
+        LineAuthor::Committed => ("committed", None),
+        LineAuthor::Session(author) if author == unknown_author() => ("unknown", None),
+        LineAuthor::Session(author) => ("session", Some(author)),
+        LineAuthor::Unknown => ("unknown", None),
     };
     let at = |milliseconds: u64| {
         let time = Timestamp::from_millisecond(i64::try_from(milliseconds).ok()?).ok()?;

@@ -7,24 +7,24 @@ use std::sync::Arc;
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Response;
-use tenure_api::{CommitNote, HeldBy};
-use tenure_core::kernel::{FileAnswer, FileCommand, Holder, Resource};
-use tenure_gate::paths::{FileKey, Target, target_of, work_tree_of};
+use tenure_api::{CommitResult, HeldFileView};
+use tenure_core::kernel::{FileCommand, FileOutcome, Holder, Resource};
+use tenure_gate::paths::{FileKey, PathTarget, target_of, work_tree_of};
 
-use super::local::Local;
-use super::speaker::{absolute, strings};
-use super::{apart, ask, blame, identity, liveness, resting, view, violations};
+use super::caller::{absolute, strings};
+use super::local_process::LocalProcess;
+use super::{blame, identity, idle_release, liveness, spawn_blocking, submit, view, violations};
 use crate::app::App;
-use crate::http::answer::{Failure, json};
 use crate::http::auth::Caller;
 use crate::http::body::ManifestBody;
 use crate::http::fields::Fields;
-use crate::http::refusal::unexpected;
+use crate::http::reply_error::unexpected;
+use crate::http::response::{HttpError, json};
 
 /// The most files in one request. Who commits more says so in parts.
-const MOST: usize = 10_000;
+const MAX_FILES: usize = 10_000;
 
-struct Committed {
+struct CommitRequest {
     root: PathBuf,
     paths: Vec<String>,
     dirty: HashSet<String>,
@@ -32,14 +32,14 @@ struct Committed {
 }
 
 /// A file that was committed or staged, and is held.
-struct Held {
+struct HeldCommittedFile {
     file: FileKey,
     resource: Resource,
     holder: Holder,
     is_dirty: bool,
 }
 
-impl Held {
+impl HeldCommittedFile {
     fn named(&self) -> (Resource, Holder) {
         (self.resource.clone(), self.holder.clone())
     }
@@ -54,31 +54,35 @@ impl Held {
     path = "/v1/files/commit",
     tag = "files",
     operation_id = "commitFiles",
-    request_body = tenure_api::FileCommit,
-    responses((status = 200, description = "What was let go of", body = CommitNote)),
+    request_body = tenure_api::CommitReport,
+    responses((status = 200, description = "What was let go of", body = CommitResult)),
     extensions(("x-codes" = json!(["LOCAL_ONLY"])))
 )]
 pub(super) async fn commit(
     State(app): State<Arc<App>>,
     caller: Caller,
-    local: Local,
+    local: LocalProcess,
     ManifestBody(fields): ManifestBody,
-) -> Result<Response, Failure> {
+) -> Result<Response, HttpError> {
     let committed = read(fields, true)?;
     let (own, hint) = (app.clone(), committed.session.clone());
     let (sessions, held) =
-        apart(move || Ok((committers(&own, local, hint.as_deref()), find(&own, &committed)?))).await?;
+        spawn_blocking(move || Ok((committers(&own, local, hint.as_deref()), find(&own, &committed)?)))
+            .await?;
     // What subagents have is let go of as well.
     let holders: BTreeSet<Holder> = held.iter().map(|held| held.holder.clone()).collect();
     let holders: Vec<Holder> =
         holders.into_iter().filter(|holder| !is_foreign(&app, holder, &sessions)).collect();
-    let turns = resting::turns_of(&app, &holders);
-    let turns = resting::alone(&turns).await;
+    let turns = idle_release::process_locks_of(&app, &holders);
+    let turns = idle_release::lock_all(&turns).await;
     let open = {
-        resting::unrelied(&app, &holders).await;
+        idle_release::invalidate_grants(&app, &holders).await;
         let app = app.clone();
-        apart(move || {
-            Ok(holders.iter().flat_map(|holder| resting::still_open(&app, holder)).collect::<Vec<_>>())
+        spawn_blocking(move || {
+            Ok(holders
+                .iter()
+                .flat_map(|holder| idle_release::open_resources(&app, holder))
+                .collect::<Vec<_>>())
         })
         .await?
     };
@@ -90,27 +94,27 @@ pub(super) async fn commit(
             resources.push(Resource::parse(alias)?);
         }
     }
-    let mut note = CommitNote { released: Vec::new(), foreign: Vec::new(), left_dirty: Vec::new() };
+    let mut report = CommitResult { released: Vec::new(), foreign: Vec::new(), left_dirty: Vec::new() };
     if !sessions.is_empty() {
         for part in resources.chunks(1_000) {
             let command = FileCommand::Commit { sessions: sessions.clone(), resources: part.to_vec() };
-            let FileAnswer::Released { resources, .. } = ask(&app, &caller, command).await?.0 else {
+            let FileOutcome::Released { resources, .. } = submit(&app, &caller, command).await?.0 else {
                 return Err(unexpected());
             };
-            note.released.extend(resources.iter().map(|resource| view::path(&app, resource)));
+            report.released.extend(resources.iter().map(|resource| view::path(&app, resource)));
         }
     }
     drop(turns);
     blame::forget(&app, resources).await;
-    let foreign: Vec<_> = foreign(&app, &held, &sessions).map(Held::named).collect();
+    let foreign: Vec<_> = foreign(&app, &held, &sessions).map(HeldCommittedFile::named).collect();
     let now = app.registrar.now();
     // Git tells of one commit twice: when it moves the branch, and after it.
     let resources = foreign.iter().map(|(resource, _)| resource.clone());
     let resources = resources.filter(|resource| app.files.violations.is_new(resource, now)).collect();
     let detail = "it was committed by somebody else than its owner";
-    violations::tell(&app, resources, sessions.first().cloned(), detail);
-    note.foreign = shown(&app, foreign).await?;
-    Ok(json(StatusCode::OK, &note))
+    violations::report(&app, resources, sessions.first().cloned(), detail);
+    report.foreign = held_by_views(&app, foreign).await?;
+    Ok(json(StatusCode::OK, &report))
 }
 
 /// Ask whether somebody else has what is about to be committed.
@@ -119,69 +123,78 @@ pub(super) async fn commit(
     path = "/v1/files/staged",
     tag = "files",
     operation_id = "stagedFiles",
-    request_body = tenure_api::FileStaged,
-    responses((status = 200, description = "Who has what", body = CommitNote)),
+    request_body = tenure_api::StagedFilesRequest,
+    responses((status = 200, description = "Who has what", body = CommitResult)),
     extensions(("x-codes" = json!(["LOCAL_ONLY"])))
 )]
-pub(super) async fn staged(
+pub(super) async fn check_staged_files(
     State(app): State<Arc<App>>,
     caller: Caller,
-    local: Local,
+    local: LocalProcess,
     ManifestBody(fields): ManifestBody,
-) -> Result<Response, Failure> {
+) -> Result<Response, HttpError> {
     let staged = read(fields, false)?;
     let (own, hint) = (app.clone(), staged.session.clone());
     let (sessions, files) =
-        apart(move || Ok((committers(&own, local, hint.as_deref()), targets(&own, &staged)?))).await?;
+        spawn_blocking(move || Ok((committers(&own, local, hint.as_deref()), resolve_files(&own, &staged)?)))
+            .await?;
     let held = holders_of(&app, &files);
     // Somebody who died a moment ago has nothing.
-    let owners: BTreeSet<Holder> = held.iter().map(|held| held.holder.clone()).collect();
-    let living = liveness::check(&app, &owners.into_iter().collect::<Vec<_>>()).await;
+    let holders: BTreeSet<Holder> = held.iter().map(|held| held.holder.clone()).collect();
+    let living = liveness::end_dead_sessions(&app, &holders.into_iter().collect::<Vec<_>>()).await;
     let now = app.registrar.now();
     let foreign = foreign(&app, &held, &sessions).filter(|held| living.contains(&held.holder));
-    let foreign = shown(&app, foreign.map(Held::named).collect()).await?;
+    let foreign = held_by_views(&app, foreign.map(HeldCommittedFile::named).collect()).await?;
     let mut left_behind = Vec::new();
-    for (file, _) in files.iter().filter(|(file, _)| caller.may_see(&file.resource)) {
+    for (file, _) in files.iter().filter(|(file, _)| caller.can_see(&file.resource)) {
         let resource = Resource::parse(&file.resource)?;
-        let left = app.registrar.read(|state| state.left_file(&resource).cloned());
-        let is_others = |left: &tenure_core::kernel::LeftFile| !sessions.contains(&left.owner.holder);
-        if let Some(left) = left.filter(is_others) {
+        let uncommitted = app.registrar.read(|state| state.uncommitted_file(&resource).cloned());
+        let is_foreign_owner =
+            |left: &tenure_core::kernel::UncommittedFile| !sessions.contains(&left.owner.holder);
+        if let Some(left) = uncommitted.filter(is_foreign_owner) {
             left_behind.push((resource, left));
         }
     }
     let own = app.clone();
-    let left_dirty = apart(move || {
-        Ok(left_behind.iter().map(|(resource, left)| view::left_by(&own, resource, left, now)).collect())
+    let left_dirty = spawn_blocking(move || {
+        Ok(left_behind
+            .iter()
+            .map(|(resource, left)| view::uncommitted_file(&own, resource, left, now))
+            .collect())
     });
-    Ok(json(StatusCode::OK, &CommitNote { released: Vec::new(), foreign, left_dirty: left_dirty.await? }))
+    Ok(json(StatusCode::OK, &CommitResult { released: Vec::new(), foreign, left_dirty: left_dirty.await? }))
 }
 
 /// Who has these, as it is now. It looks at their processes.
-async fn shown(app: &Arc<App>, held: Vec<(Resource, Holder)>) -> Result<Vec<HeldBy>, Failure> {
+async fn held_by_views(
+    app: &Arc<App>,
+    held: Vec<(Resource, Holder)>,
+) -> Result<Vec<HeldFileView>, HttpError> {
     let (own, now) = (app.clone(), app.registrar.now());
-    apart(move || {
+    spawn_blocking(move || {
         Ok(held.iter().map(|(resource, holder)| view::held_by(&own, resource, holder, now)).collect())
     })
     .await
 }
 
 /// The sessions in whose name a process commits: one, or none if no agent that is known is above it.
-fn committers(app: &App, local: Local, hint: Option<&str>) -> Vec<Holder> {
-    identity::session_of(app, &identity::line_of(local.pid), hint).into_iter().collect()
+fn committers(app: &App, local: LocalProcess, hint: Option<&str>) -> Vec<Holder> {
+    identity::find_session(app, &identity::ancestry(local.pid), hint).into_iter().collect()
 }
 
-fn find(app: &App, committed: &Committed) -> Result<Vec<Held>, Failure> {
-    Ok(holders_of(app, &targets(app, committed)?))
+fn find(app: &App, committed: &CommitRequest) -> Result<Vec<HeldCommittedFile>, HttpError> {
+    Ok(holders_of(app, &resolve_files(app, committed)?))
 }
 
 /// The files that are named, and whether each is dirty. It looks at the disk; what cannot be looked at is left out.
-fn targets(app: &App, committed: &Committed) -> Result<Vec<(FileKey, bool)>, Failure> {
-    let tree = work_tree_of(&committed.root).map_err(|error| Failure::invalid("root", &error.to_string()))?;
+fn resolve_files(app: &App, committed: &CommitRequest) -> Result<Vec<(FileKey, bool)>, HttpError> {
+    let tree =
+        work_tree_of(&committed.root).map_err(|error| HttpError::invalid("root", &error.to_string()))?;
     let Some(tree) = tree else { return Ok(Vec::new()) };
-    app.files.trees.note(&tree);
+    app.files.trees.record(&tree);
     let mut found = Vec::new();
     for path in &committed.paths {
-        if let Ok(Target::File(file)) = target_of(&tree.root.join(path), &tree.root) {
+        if let Ok(PathTarget::File(file)) = target_of(&tree.root.join(path), &tree.root) {
             found.push((file, committed.dirty.contains(path)));
         }
     }
@@ -189,20 +202,24 @@ fn targets(app: &App, committed: &Committed) -> Result<Vec<(FileKey, bool)>, Fai
 }
 
 /// Those of them that a session has.
-fn holders_of(app: &App, files: &[(FileKey, bool)]) -> Vec<Held> {
+fn holders_of(app: &App, files: &[(FileKey, bool)]) -> Vec<HeldCommittedFile> {
     app.registrar.read(|state| {
         let held = |(file, is_dirty): &(FileKey, bool)| {
             let resource = Resource::parse(&file.resource).ok()?;
             let holder = state.file_lease(&resource).map(|(_, _, holder)| holder.clone())?;
             state.file_session(&holder)?;
-            Some(Held { file: file.clone(), resource, holder, is_dirty: *is_dirty })
+            Some(HeldCommittedFile { file: file.clone(), resource, holder, is_dirty: *is_dirty })
         };
         files.iter().filter_map(held).collect()
     })
 }
 
 /// What belongs neither to these sessions nor to subagents of theirs.
-fn foreign<'a>(app: &'a App, held: &'a [Held], sessions: &'a [Holder]) -> impl Iterator<Item = &'a Held> {
+fn foreign<'a>(
+    app: &'a App,
+    held: &'a [HeldCommittedFile],
+    sessions: &'a [Holder],
+) -> impl Iterator<Item = &'a HeldCommittedFile> {
     held.iter().filter(move |held| is_foreign(app, &held.holder, sessions))
 }
 
@@ -214,12 +231,12 @@ fn is_foreign(app: &App, holder: &Holder, sessions: &[Holder]) -> bool {
     root.is_none_or(|root| !sessions.contains(&root))
 }
 
-fn read(mut fields: Fields, is_done: bool) -> Result<Committed, Failure> {
-    let committed = Committed {
+fn read(mut fields: Fields, is_done: bool) -> Result<CommitRequest, HttpError> {
+    let committed = CommitRequest {
         root: absolute(&fields.text("root")?, "root")?,
-        paths: strings(&mut fields, "paths", MOST)?,
+        paths: strings(&mut fields, "paths", MAX_FILES)?,
         dirty: if is_done {
-            strings(&mut fields, "dirty", MOST)?.into_iter().collect()
+            strings(&mut fields, "dirty", MAX_FILES)?.into_iter().collect()
         } else {
             HashSet::new()
         },

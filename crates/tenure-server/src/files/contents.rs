@@ -11,29 +11,29 @@ use rustix::fs::OFlags;
 use tenure_core::kernel::{Holder, Resource};
 
 /// The most that is remembered. What is forgotten is not objected to.
-const MOST: usize = 100_000;
+const MAX_ENTRIES: usize = 100_000;
 /// Larger files are not looked into.
-const MOST_BYTES: u64 = 64 << 20;
+const MAX_FILE_BYTES: u64 = 64 << 20;
 
 /// A file's content, by its hash.
-pub(super) type Content = [u8; 32];
+pub(super) type ContentHash = [u8; 32];
 
 /// What each session last read or wrote of each file. In memory only: after a restart nothing is objected to that was read
 /// before.
 #[derive(Default)]
-pub(super) struct Contents(Mutex<HashMap<(Holder, Resource), Content>>);
+pub(super) struct KnownContents(Mutex<HashMap<(Holder, Resource), ContentHash>>);
 
-impl Contents {
-    pub(super) fn know(&self, session: &Holder, resource: &Resource, content: Content) {
+impl KnownContents {
+    pub(super) fn record(&self, session: &Holder, resource: &Resource, content: ContentHash) {
         let mut known = self.0.lock();
-        if known.len() >= MOST {
+        if known.len() >= MAX_ENTRIES {
             known.clear();
         }
         known.insert((session.clone(), resource.clone()), content);
     }
 
     /// Whether a session knows another content than this. It is asked once: the second time it knows.
-    pub(super) fn is_stale(&self, session: &Holder, resource: &Resource, content: Content) -> bool {
+    pub(super) fn is_stale(&self, session: &Holder, resource: &Resource, content: ContentHash) -> bool {
         let mut known = self.0.lock();
         match known.get_mut(&(session.clone(), resource.clone())) {
             Some(before) if *before != content => {
@@ -52,16 +52,16 @@ impl Contents {
 
 /// Opens a file to be read. Nothing for what is none, or is larger than that. Whoever opens a pipe would wait for somebody to
 /// write into it, perhaps for ever.
-pub(super) fn open(path: &Path, most: u64) -> Option<File> {
+pub(super) fn open(path: &Path, max_bytes: u64) -> Option<File> {
     let flags = OFlags::NONBLOCK.bits().cast_signed();
     let file = File::options().read(true).custom_flags(flags).open(path).ok()?;
     let about = file.metadata().ok()?;
-    (about.is_file() && about.len() <= most).then_some(file)
+    (about.is_file() && about.len() <= max_bytes).then_some(file)
 }
 
 /// What a file holds now; nothing if that cannot be said, or it is too large. It reads the disk.
-pub(super) fn content_of(path: &Path) -> Option<Content> {
-    let mut file = open(path, MOST_BYTES)?;
+pub(super) fn hash_file(path: &Path) -> Option<ContentHash> {
+    let mut file = open(path, MAX_FILE_BYTES)?;
     let mut hasher = blake3::Hasher::new();
     let mut buffer = vec![0; 64 << 10];
     loop {

@@ -2,20 +2,20 @@
 
 use tenure_core::kernel::{FileSession, Holder};
 use tenure_gate::process;
-use tenure_gate::process::Process;
+use tenure_gate::process::ProcessId;
 
 use crate::app::App;
 
 /// `boot:namespace:pid:started:user`.
-pub(super) fn text_of(process: &Process) -> String {
-    let Process { boot, namespace, pid, started, user } = process;
+pub(super) fn process_key(process: &ProcessId) -> String {
+    let ProcessId { boot, namespace, pid, started, user } = process;
     format!("{boot}:{namespace}:{pid}:{started}:{user}")
 }
 
 /// The process in such a text.
-pub(super) fn process_in(text: &str) -> Option<Process> {
+pub(super) fn parse_process_key(text: &str) -> Option<ProcessId> {
     let mut parts = text.split(':');
-    let process = Process {
+    let process = ProcessId {
         boot: parts.next()?.to_owned(),
         namespace: parts.next()?.parse().ok()?,
         pid: parts.next()?.parse().ok()?,
@@ -27,10 +27,10 @@ pub(super) fn process_in(text: &str) -> Option<Process> {
 
 /// The session in whose name a process does something: of the nearest agent above it the one that it names, or of which something
 /// was heard last. Nobody, if no agent that is known is above it. `line` is the process and all above it.
-pub(super) fn session_of(app: &App, line: &[Process], hint: Option<&str>) -> Option<Holder> {
+pub(super) fn find_session(app: &App, line: &[ProcessId], hint: Option<&str>) -> Option<Holder> {
     let sessions: Vec<FileSession> = app.registrar.read(|state| state.file_sessions().cloned().collect());
     for above in line {
-        let is_its = |process: &str| process_in(process).is_some_and(|process| process.is_same(above));
+        let is_its = |process: &str| parse_process_key(process).is_some_and(|process| process.is_same(above));
         let found: Vec<&FileSession> =
             sessions.iter().filter(|session| session.parent.is_none() && is_its(&session.process)).collect();
         let named = hint.and_then(|hint| found.iter().find(|session| *session.session == *hint));
@@ -43,8 +43,8 @@ pub(super) fn session_of(app: &App, line: &[Process], hint: Option<&str>) -> Opt
 }
 
 /// A process and all above it, itself first. It looks at processes.
-pub(super) fn line_of(pid: u32) -> Vec<Process> {
-    Process::of(pid).ok().into_iter().chain(process::ancestors(pid)).collect()
+pub(super) fn ancestry(pid: u32) -> Vec<ProcessId> {
+    ProcessId::of(pid).ok().into_iter().chain(process::ancestors(pid)).collect()
 }
 
 #[cfg(test)]
@@ -53,9 +53,9 @@ mod tests {
 
     #[test]
     fn a_process_key_parses_back_to_the_process() {
-        let own = Process::own().expect("this process");
-        assert_eq!(process_in(&text_of(&own)), Some(own));
-        assert_eq!(process_in("a:1:2:3"), None);
-        assert_eq!(process_in("a:1:2:3:4:5"), None);
+        let own = ProcessId::own().expect("this process");
+        assert_eq!(parse_process_key(&process_key(&own)), Some(own));
+        assert_eq!(parse_process_key("a:1:2:3"), None);
+        assert_eq!(parse_process_key("a:1:2:3:4:5"), None);
     }
 }

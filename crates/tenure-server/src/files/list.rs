@@ -8,48 +8,49 @@ use axum::extract::State;
 use axum::http::{StatusCode, Uri};
 use axum::response::Response;
 use serde::Deserialize;
-use tenure_api::{Files, OneFile, SessionOfAgent};
+use tenure_api::{FileSessionView, FileStatus, FilesOverview};
 use tenure_core::kernel::{FileSession, Resource};
 use tenure_gate::paths::FileKey;
 
-use super::local::Local;
-use super::speaker::absolute;
-use super::view::Seen;
-use super::{FileFace, apart, targets, view};
+use super::caller::absolute;
+use super::local_process::LocalProcess;
+use super::view::HeldFileSnapshot;
+use super::{FilesApi, resolve, spawn_blocking, view};
 use crate::app::App;
-use crate::http::answer::{Failure, json};
 use crate::http::auth::Caller;
 use crate::http::fields::query;
+use crate::http::response::{HttpError, json};
 
 /// Which of all.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Below {
+struct FilesQuery {
     below: Option<String>,
 }
 
 /// Which file.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Which {
+pub(super) struct FileQuery {
     path: String,
 }
 
-impl Which {
+impl FileQuery {
     /// The file that is asked for. It looks at the disk.
-    pub(super) fn find(app: &App, path: &Path) -> Result<FileKey, Failure> {
-        let file = targets::one(app, path).map_err(|error| Failure::invalid("path", &error.to_string()))?;
+    pub(super) fn resolve(app: &App, path: &Path) -> Result<FileKey, HttpError> {
+        let file = resolve::resolve_path(app, path)
+            .map_err(|error| HttpError::invalid("path", &error.to_string()))?;
         file.ok_or_else(|| {
             let reason =
                 "is in no working tree of git, or is git's own; only files of a working tree have owners";
-            Failure::invalid("path", reason)
+            HttpError::invalid("path", reason)
         })
     }
 
-    pub(super) async fn read(app: &Arc<App>, uri: &Uri) -> Result<FileKey, Failure> {
-        let Which { path } = query(uri)?;
+    pub(super) async fn read(app: &Arc<App>, uri: &Uri) -> Result<FileKey, HttpError> {
+        let FileQuery { path } = query(uri)?;
         let (path, app) = (absolute(&path, "path")?, app.clone());
-        apart(move || Self::find(&app, &path)).await
+        spawn_blocking(move || Self::resolve(&app, &path)).await
     }
 }
 
@@ -60,46 +61,51 @@ impl Which {
     tag = "files",
     operation_id = "files",
     params(("below" = Option<String>, Query, description = "Only files in this folder, by its real path, and nothing else")),
-    responses((status = 200, description = "All of it", body = Files)),
+    responses((status = 200, description = "All of it", body = FilesOverview)),
     extensions(("x-codes" = json!(["INVALID"])))
 )]
 pub(super) async fn list(
     State(app): State<Arc<App>>,
     caller: Caller,
-    local: Result<Local, Failure>,
+    local: Result<LocalProcess, HttpError>,
     uri: Uri,
-) -> Result<Response, Failure> {
+) -> Result<Response, HttpError> {
     let now = app.registrar.now();
-    let Below { below } = query(&uri)?;
+    let FilesQuery { below } = query(&uri)?;
     let below = below.map(|below| absolute(&below, "below")).transpose()?;
     let has_standing = below.is_some() && local.is_ok();
     if has_standing {
         // It may write to the disk, so not while the state is read.
         let own = app.clone();
-        apart(move || Ok(own.files.standings.of_any())).await?;
+        spawn_blocking(move || Ok(own.files.grant_generations.generation_of_any())).await?;
     }
     // Before the files: a lease that begins meanwhile changes the mark.
-    let standing = app.registrar.read(|_| has_standing.then(|| app.files.standings.of_any()).flatten());
-    let wanted = below.map(|folder| held_below(&app, &folder));
+    let standing = app
+        .registrar
+        .read(|_| has_standing.then(|| app.files.grant_generations.generation_of_any()).flatten());
+    let in_folder = below.map(|folder| held_below(&app, &folder));
     let (files, sessions) = app.registrar.read(|state| {
         let leases = state.file_sessions().flat_map(|session| state.leases_of_holder(&session.id));
-        let is_wanted = |resource: &Resource| wanted.as_ref().is_none_or(|wanted| wanted.contains(resource));
+        let is_in_folder =
+            |resource: &Resource| in_folder.as_ref().is_none_or(|wanted| wanted.contains(resource));
         let seen =
-            leases.filter(|lease| is_wanted(lease.resource) && caller.may_see(lease.resource.as_str()));
-        let files: Vec<Seen> = seen.filter_map(|lease| Seen::of(state, &lease, now)).collect();
-        let told = |session: &FileSession| {
+            leases.filter(|lease| is_in_folder(lease.resource) && caller.can_see(lease.resource.as_str()));
+        let files: Vec<HeldFileSnapshot> =
+            seen.filter_map(|lease| HeldFileSnapshot::of(state, &lease, now)).collect();
+        let response = |session: &FileSession| {
             let files = state.leases_of_holder(&session.id).count();
             (session.clone(), files)
         };
-        let is_told = wanted.is_none() && caller.may_see("");
-        let sessions: Vec<_> = state.file_sessions().filter(|_| is_told).map(told).collect();
+        let is_listed = in_folder.is_none() && caller.can_see("");
+        let sessions: Vec<_> = state.file_sessions().filter(|_| is_listed).map(response).collect();
         (files, sessions)
     });
-    let audit = if wanted.is_none() && caller.may_see("") { app.files.audit.shown() } else { Vec::new() };
-    let told = apart(move || {
-        let mut files: Vec<_> = files.into_iter().filter_map(|seen| seen.shown(&app)).collect();
+    let audit =
+        if in_folder.is_none() && caller.can_see("") { app.files.audit.watched_trees() } else { Vec::new() };
+    let told = spawn_blocking(move || {
+        let mut files: Vec<_> = files.into_iter().filter_map(|seen| seen.into_view(&app)).collect();
         files.sort_by(|one, other| (&one.root, &one.path).cmp(&(&other.root, &other.path)));
-        let told = |(session, files): (FileSession, usize)| SessionOfAgent {
+        let told = |(session, files): (FileSession, usize)| FileSessionView {
             owner: view::owner(&session.owner()),
             parent: session.parent.as_ref().map(|parent| parent.as_str().to_owned()),
             known_ms: now.since(session.began_at).as_millis(),
@@ -107,7 +113,7 @@ pub(super) async fn list(
             files,
         };
         let sessions = sessions.into_iter().map(told).collect();
-        Ok(Files { files, sessions, audit, standing })
+        Ok(FilesOverview { files, sessions, audit, standing })
     });
     Ok(json(StatusCode::OK, &told.await?))
 }
@@ -119,7 +125,7 @@ fn held_below(app: &App, folder: &Path) -> HashSet<Resource> {
         leases.map(|lease| lease.resource.clone()).collect()
     });
     let is_there =
-        |resource: &Resource| FileFace::path_of(app, resource).is_some_and(|path| path.starts_with(folder));
+        |resource: &Resource| FilesApi::path_of(app, resource).is_some_and(|path| path.starts_with(folder));
     held.into_iter().filter(is_there).collect()
 }
 
@@ -130,39 +136,39 @@ fn held_below(app: &App, folder: &Path) -> HashSet<Resource> {
     tag = "files",
     operation_id = "file",
     params(("path" = String, Query, description = "The file, by any absolute path that leads to it")),
-    responses((status = 200, description = "Who has it, if anybody has", body = OneFile)),
+    responses((status = 200, description = "Who has it, if anybody has", body = FileStatus)),
     extensions(("x-codes" = json!(["LOCAL_ONLY"])))
 )]
-pub(super) async fn one(
+pub(super) async fn show(
     State(app): State<Arc<App>>,
     caller: Caller,
-    _: Local,
+    _: LocalProcess,
     uri: Uri,
-) -> Result<Response, Failure> {
-    let file = Which::read(&app, &uri).await?;
+) -> Result<Response, HttpError> {
+    let file = FileQuery::read(&app, &uri).await?;
     caller.require_resource(&file.resource)?;
-    Ok(json(StatusCode::OK, &shown(&app, file).await?))
+    Ok(json(StatusCode::OK, &file_view(&app, file).await?))
 }
 
 /// One file as it is shown.
-pub(super) async fn shown(app: &Arc<App>, file: FileKey) -> Result<OneFile, Failure> {
+pub(super) async fn file_view(app: &Arc<App>, file: FileKey) -> Result<FileStatus, HttpError> {
     let (app, now) = (app.clone(), app.registrar.now());
-    apart(move || {
+    spawn_blocking(move || {
         let resource = Resource::parse(&file.resource)?;
         // Somebody may have it by another name that it has.
-        let names = targets::names(&file)?;
-        let (seen, left) = app.registrar.read(|state| {
+        let names = resolve::names(&file)?;
+        let (seen, uncommitted) = app.registrar.read(|state| {
             let held = |name: &Resource| {
                 let (_, _, holder) = state.file_lease(name)?;
                 let lease = state.leases_of_holder(holder).find(|lease| lease.resource == name)?;
-                Seen::of(state, &lease, now)
+                HeldFileSnapshot::of(state, &lease, now)
             };
-            (names.iter().filter_map(held).collect::<Vec<_>>(), state.left_file(&resource).cloned())
+            (names.iter().filter_map(held).collect::<Vec<_>>(), state.uncommitted_file(&resource).cloned())
         });
-        Ok(OneFile {
+        Ok(FileStatus {
             path: view::relative(&file),
-            file: seen.into_iter().find_map(|seen| seen.shown(&app)),
-            left: left.map(|left| view::left_by(&app, &resource, &left, now)),
+            file: seen.into_iter().find_map(|seen| seen.into_view(&app)),
+            left: uncommitted.map(|left| view::uncommitted_file(&app, &resource, &left, now)),
         })
     })
     .await

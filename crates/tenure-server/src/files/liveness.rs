@@ -4,26 +4,28 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use tenure_api::Code;
-use tenure_core::kernel::{Answer, Command, FileAnswer, FileCommand, FileEnd, Holder, State, Tick};
+use tenure_core::kernel::{
+    Command, CommandOutcome, FileCommand, FileOutcome, FileSessionEnd, Holder, KernelState, Tick,
+};
 use tenure_gate::process::Liveness;
 use tenure_registrar::Reply;
 
-use super::{ask, guards, identity};
+use super::{guards, identity, submit};
 use crate::app::App;
-use crate::http::answer::Failure;
 use crate::http::auth::Caller;
+use crate::http::response::HttpError;
 
 /// How often is asked anew: each time somebody else is in the way, who is looked at once.
-const MOST_LOOKS: usize = 64;
+const MAX_CHECKS: usize = 64;
 
 /// Looks at each of these sessions now. Those that live are answered; those that do not are over, with what they had.
-pub(super) async fn check(app: &Arc<App>, sessions: &[Holder]) -> Vec<Holder> {
+pub(super) async fn end_dead_sessions(app: &Arc<App>, sessions: &[Holder]) -> Vec<Holder> {
     let processes = app.registrar.read(|state| {
         let process = |id: &Holder| state.file_session(id).map(|session| session.process.clone());
         sessions.iter().filter_map(|id| Some((id.clone(), process(id)?))).collect::<Vec<_>>()
     });
     let looked = tokio::task::spawn_blocking(move || {
-        processes.into_iter().map(|(id, process)| (id, lives(&process))).collect::<Vec<_>>()
+        processes.into_iter().map(|(id, process)| (id, is_alive(&process))).collect::<Vec<_>>()
     });
     let looked = looked.await.unwrap_or_default();
     let (living, dead): (Vec<_>, Vec<_>) = looked.into_iter().partition(|(_, lives)| *lives);
@@ -34,45 +36,47 @@ pub(super) async fn check(app: &Arc<App>, sessions: &[Holder]) -> Vec<Holder> {
             dead.iter().filter_map(process).collect::<BTreeSet<_>>()
         });
         for process in processes {
-            guards::settled(app, &process, &dead).await;
+            guards::wait_until_closed(app, &process, &dead).await;
         }
-        end(app, dead, FileEnd::Died, "its process is gone").await;
+        end(app, dead, FileSessionEnd::Died, "its process is gone").await;
     }
     living.into_iter().map(|(id, _)| id).collect()
 }
 
 /// Asks until it is known of everybody in the way that they live, or that they do not. `question` makes the question, given whose
 /// life was just made sure of.
-pub(super) async fn settle(
+pub(super) async fn execute_with_liveness_checks(
     app: &Arc<App>,
     caller: &Caller,
-    question: impl Fn(Vec<Holder>) -> Result<FileCommand, Failure>,
-) -> Result<(FileAnswer, Tick), Failure> {
+    command: impl Fn(Vec<Holder>) -> Result<FileCommand, HttpError>,
+) -> Result<(FileOutcome, Tick), HttpError> {
     let mut checked: Vec<Holder> = Vec::new();
-    for _ in 0..MOST_LOOKS {
-        match ask(app, caller, question(checked.clone())?).await? {
-            (FileAnswer::MustCheck { sessions }, _) => checked.extend(check(app, &sessions).await),
+    for _ in 0..MAX_CHECKS {
+        match submit(app, caller, command(checked.clone())?).await? {
+            (FileOutcome::CheckRequired { sessions }, _) => {
+                checked.extend(end_dead_sessions(app, &sessions).await)
+            }
             answered => return Ok(answered),
         }
     }
     let detail = "others get and lose this faster than anybody can be looked at; nothing happened, ask again";
-    Err(Failure::new(Code::Busy, detail))
+    Err(HttpError::new(Code::Busy, detail))
 }
 
 /// Whether the process of a session lives. One that stands still does.
-pub(super) fn lives(process: &str) -> bool {
-    identity::process_in(process).is_some_and(|process| process.liveness() != Liveness::Dead)
+pub(super) fn is_alive(process: &str) -> bool {
+    identity::parse_process_key(process).is_some_and(|process| process.liveness() != Liveness::Dead)
 }
 
 /// Ends sessions. Says whether that is in the ledger.
-pub(super) async fn end(app: &App, sessions: Vec<Holder>, end: FileEnd, detail: &str) -> bool {
-    sessions.iter().for_each(|session| app.files.contents.forget(session));
+pub(super) async fn end(app: &App, sessions: Vec<Holder>, end: FileSessionEnd, detail: &str) -> bool {
+    sessions.iter().for_each(|session| app.files.known_contents.forget(session));
     let command = FileCommand::End { sessions, end, detail: detail.into() };
-    let response = app.registrar.ask(Command::File(Box::new(command))).await;
-    matches!(response.reply, Reply::Answered { answer: Answer::File(_), .. })
+    let response = app.registrar.submit(Command::File(Box::new(command))).await;
+    matches!(response.reply, Reply::Answered { answer: CommandOutcome::File(_), .. })
 }
 
-pub(super) fn by_process(state: &State) -> BTreeMap<Arc<str>, Vec<Holder>> {
+pub(super) fn sessions_by_process(state: &KernelState) -> BTreeMap<Arc<str>, Vec<Holder>> {
     let mut found: BTreeMap<Arc<str>, Vec<Holder>> = BTreeMap::new();
     for session in state.file_sessions() {
         found.entry(session.process.clone()).or_default().push(session.id.clone());

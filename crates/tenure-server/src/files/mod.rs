@@ -17,120 +17,120 @@
 //! Nothing here decides who has a file: see `kernel/file` in the core. What it knows of the machine is in `tenure-gate`.
 
 mod acquire;
+mod admin;
 pub(crate) mod audit;
 mod blame;
+mod caller;
 mod commit;
 mod contents;
-mod deaths;
-mod guarded;
+mod grant_generations;
+mod guard_caller;
 mod guards;
+mod hook_events;
 mod identity;
+pub(crate) mod idle_release;
+pub(crate) mod idle_shutdown;
+mod last_activity;
 mod list;
 mod liveness;
-mod local;
-mod news;
+mod local_process;
 mod observer;
-mod people;
+mod process_exit;
 mod reports;
-pub(crate) mod resting;
+mod resolve;
 mod settings;
-mod speaker;
-mod standing;
-pub(crate) mod stopping;
-mod targets;
-mod trees;
-mod turns;
 mod verdict;
 mod view;
 mod violations;
-pub(crate) mod watching;
+pub(crate) mod watched_processes;
+mod work_trees;
 
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
-use tenure_core::kernel::{Answer, Command, FileAnswer, FileCommand, Resource, Tick};
-use tenure_gate::blame::Store;
+use tenure_core::kernel::{Command, CommandOutcome, FileCommand, FileOutcome, Resource, Tick};
+use tenure_gate::blame::AttributionStore;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use self::audit::Audit;
-use self::contents::Contents;
-use self::guards::Guards;
-pub(crate) use self::local::Local;
+use self::contents::KnownContents;
+pub(crate) use self::grant_generations::GrantGenerations;
+use self::guards::GuardRegistry;
+use self::idle_release::IdleRelease;
+pub(crate) use self::idle_shutdown::IdleShutdown;
+use self::last_activity::{LastActivity, LastHolders, ProcessLocks};
+pub(crate) use self::local_process::LocalProcess;
 pub(crate) use self::observer::{FileListener, FileObserver};
-use self::resting::Resting;
 pub use self::settings::FileSettings;
-pub(crate) use self::standing::Standings;
-pub(crate) use self::stopping::Stopping;
-use self::trees::Trees;
-use self::turns::{LastHeard, Lasts, Turns};
-use self::violations::Violations;
-use self::watching::Watching;
+use self::violations::ReportedViolations;
+use self::watched_processes::WatchedProcesses;
+use self::work_trees::WorkTreeRegistry;
 use crate::app::App;
-use crate::http::answer::Failure;
 use crate::http::auth::Caller;
-use crate::http::refusal::{answered, unexpected};
-use crate::tokens::Scope;
+use crate::http::reply_error::{answer_from_reply, unexpected};
+use crate::http::response::HttpError;
+use crate::tokens::TokenScope;
 
 /// The files face.
-pub(crate) struct FileFace {
+pub(crate) struct FilesApi {
     settings: FileSettings,
-    trees: Trees,
-    heard: LastHeard,
-    guards: Guards,
-    turns: Turns,
-    lasts: Arc<Lasts>,
+    trees: WorkTreeRegistry,
+    last_activity: LastActivity,
+    guards: GuardRegistry,
+    process_locks: ProcessLocks,
+    last_holders: Arc<LastHolders>,
     /// How long guards may rely on what they were told.
-    pub(crate) standings: Arc<Standings>,
-    contents: Contents,
+    pub(crate) grant_generations: Arc<GrantGenerations>,
+    known_contents: KnownContents,
     /// Where it is kept who wrote which line. The folder is made when it is first needed.
     blame_folder: PathBuf,
-    blame: OnceLock<Option<Store>>,
-    violations: Violations,
+    blame: OnceLock<Option<AttributionStore>>,
+    violations: ReportedViolations,
     audit: Audit,
-    watching: Watching,
-    resting: Resting,
+    watched_processes: WatchedProcesses,
+    idle_release: IdleRelease,
     /// Who asked when, and whether somebody wants the server to stop.
-    pub(crate) stopping: Stopping,
+    pub(crate) idle_shutdown: IdleShutdown,
 }
 
-impl FileFace {
+impl FilesApi {
     /// What it remembers beside the ledger is in `data`.
     pub(crate) fn open(settings: FileSettings, data: &Path) -> Self {
         let folder = data.join("files");
         Self {
             audit: Audit::new(settings.audit),
             settings,
-            trees: Trees::open(&folder),
-            heard: LastHeard::default(),
-            guards: Guards::open(&folder),
-            turns: Turns::default(),
-            lasts: Arc::default(),
-            standings: Arc::new(Standings::open(&folder.join("standing"))),
-            contents: Contents::default(),
+            trees: WorkTreeRegistry::open(&folder),
+            last_activity: LastActivity::default(),
+            guards: GuardRegistry::open(&folder),
+            process_locks: ProcessLocks::default(),
+            last_holders: Arc::default(),
+            grant_generations: Arc::new(GrantGenerations::open(&folder.join("standing"))),
+            known_contents: KnownContents::default(),
             blame_folder: folder.join("blame"),
             blame: OnceLock::new(),
-            violations: Violations::default(),
-            watching: Watching::default(),
-            resting: Resting::default(),
-            stopping: Stopping::default(),
+            violations: ReportedViolations::default(),
+            watched_processes: WatchedProcesses::default(),
+            idle_release: IdleRelease::default(),
+            idle_shutdown: IdleShutdown::default(),
         }
     }
 
     /// Who is told of what happens to files before anybody is answered.
     pub(crate) fn listeners(&self) -> Vec<Arc<dyn FileListener>> {
-        vec![self.standings.clone(), self.lasts.clone(), self.audit.ended.clone()]
+        vec![self.grant_generations.clone(), self.last_holders.clone(), self.audit.recently_ended.clone()]
     }
 
     /// Who wrote which line. Nothing where its folder cannot be used: then nobody knows.
-    fn blame(&self) -> Option<&Store> {
-        self.blame.get_or_init(|| Store::open(&self.blame_folder).ok()).as_ref()
+    fn blame(&self) -> Option<&AttributionStore> {
+        self.blame.get_or_init(|| AttributionStore::open(&self.blame_folder).ok()).as_ref()
     }
 
     /// Where a file is; nothing if its tree is not known, or the name is one more name of a file that has another.
     fn path_of(app: &App, resource: &Resource) -> Option<PathBuf> {
-        app.files.trees.named(resource)?.absolute()
+        app.files.trees.locate(resource)?.absolute()
     }
 
     /// Device and number of a file, if it is there. It looks at the disk.
@@ -144,33 +144,33 @@ impl FileFace {
 pub(crate) fn routes() -> OpenApiRouter<Arc<App>> {
     OpenApiRouter::new()
         .routes(routes!(acquire::acquire))
-        .routes(routes!(news::news))
+        .routes(routes!(hook_events::report_event))
         .routes(routes!(commit::commit))
-        .routes(routes!(commit::staged))
+        .routes(routes!(commit::check_staged_files))
         .routes(routes!(list::list))
-        .routes(routes!(list::one))
+        .routes(routes!(list::show))
         .routes(routes!(blame::blame))
         .routes(routes!(reports::list))
         .routes(routes!(reports::show))
         .routes(routes!(reports::resume))
-        .routes(routes!(people::give))
-        .routes(routes!(people::force_release))
-        .routes(routes!(people::stop))
+        .routes(routes!(admin::give))
+        .routes(routes!(admin::force_release))
+        .routes(routes!(admin::stop))
 }
 
 /// The kernel's answer, and when the request came in.
-async fn ask(app: &App, caller: &Caller, command: FileCommand) -> Result<(FileAnswer, Tick), Failure> {
-    app.files.stopping.heard();
-    let response = app.registrar.ask(Command::File(Box::new(command))).await;
-    let (answer, stamp) = answered(response.reply, || app.registrar.now())?;
-    caller.require(Scope::LeasesWrite)?;
-    let Answer::File(answer) = answer else { return Err(unexpected()) };
+async fn submit(app: &App, caller: &Caller, command: FileCommand) -> Result<(FileOutcome, Tick), HttpError> {
+    app.files.idle_shutdown.record_request();
+    let response = app.registrar.submit(Command::File(Box::new(command))).await;
+    let (answer, stamp) = answer_from_reply(response.reply, || app.registrar.now())?;
+    caller.require(TokenScope::LeasesWrite)?;
+    let CommandOutcome::File(answer) = answer else { return Err(unexpected()) };
     Ok((*answer, stamp))
 }
 
 /// Does what waits for the disk or looks at processes, where nobody else waits for it.
-async fn apart<T: Send + 'static>(
-    work: impl FnOnce() -> Result<T, Failure> + Send + 'static,
-) -> Result<T, Failure> {
+async fn spawn_blocking<T: Send + 'static>(
+    work: impl FnOnce() -> Result<T, HttpError> + Send + 'static,
+) -> Result<T, HttpError> {
     tokio::task::spawn_blocking(work).await.map_err(|_| unexpected())?
 }

@@ -3,9 +3,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use tenure_core::kernel::{Event, Fence, FileEvent, FileSession, Resource, State, Tick};
+use tenure_core::kernel::{Event, Fence, FileEvent, FileSession, KernelState, Resource, Tick};
 use tenure_ledger::Seq;
-use tenure_registrar::shell::Observer;
+use tenure_registrar::runtime::Observer;
 
 /// Somebody who must know first what happens to files. Whoever listens in this way must be quick.
 pub(crate) trait FileListener: Send + Sync {
@@ -31,7 +31,7 @@ impl FileObserver {
         Arc::new(Self { listeners, next })
     }
 
-    fn ends(&self, lease: Fence, at: Tick, before: &State) {
+    fn ends(&self, lease: Fence, at: Tick, before: &KernelState) {
         let Some(lease) = before.lease(lease) else { return };
         if let Some(session) = before.file_session(lease.holder) {
             self.listeners.iter().for_each(|listener| listener.lease_ended(lease.resource, session, at));
@@ -40,8 +40,8 @@ impl FileObserver {
 }
 
 impl Observer for FileObserver {
-    fn happens(&self, seq: Seq, event: &Event, before: &State) {
-        self.next.happens(seq, event, before);
+    fn before_event(&self, seq: Seq, event: &Event, before: &KernelState) {
+        self.next.before_event(seq, event, before);
         match event {
             Event::Issued(issued) if issued.resource.as_str().starts_with("FILE:") => {
                 self.listeners.iter().for_each(|listener| listener.lease_began());
@@ -60,7 +60,7 @@ impl Observer for FileObserver {
         }
     }
 
-    fn told(&self, took: Duration) {
-        self.next.told(took);
+    fn batch_published(&self, took: Duration) {
+        self.next.batch_published(took);
     }
 }

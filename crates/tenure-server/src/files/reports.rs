@@ -6,16 +6,18 @@ use axum::extract::rejection::PathRejection;
 use axum::extract::{Path, State};
 use axum::http::StatusCode;
 use axum::response::Response;
-use tenure_api::{BlockerReport, BlockerReports, Code};
-use tenure_core::kernel::{FileAnswer, FileCommand, FileTicket, Owner, State as Kernel, Ticket, TicketEnd};
+use tenure_api::{BlockerReport, BlockerReportList, Code};
+use tenure_core::kernel::{
+    FileCommand, FileOutcome, FileOwner, KernelState as Kernel, RetryTicket, RetryTicketEnd, Ticket,
+};
 
-use super::local::Local;
-use super::{apart, liveness, targets, view};
+use super::local_process::LocalProcess;
+use super::{liveness, resolve, spawn_blocking, view};
 use crate::app::App;
-use crate::http::answer::{Failure, json};
 use crate::http::auth::Caller;
-use crate::http::names::time_of;
-use crate::http::refusal::unexpected;
+use crate::http::host_names::format_tick;
+use crate::http::reply_error::unexpected;
+use crate::http::response::{HttpError, json};
 
 /// Every report that is remembered, the oldest first.
 #[utoipa::path(
@@ -23,15 +25,16 @@ use crate::http::refusal::unexpected;
     path = "/v1/files/reports",
     tag = "files",
     operation_id = "blockerReports",
-    responses((status = 200, description = "All of them", body = BlockerReports))
+    responses((status = 200, description = "All of them", body = BlockerReportList))
 )]
-pub(super) async fn list(State(app): State<Arc<App>>, caller: Caller) -> Result<Response, Failure> {
-    let found: Vec<Found> = app.registrar.read(|state| {
-        let seen = state.file_reports().filter(|report| caller.may_see(report.want.resource.as_str()));
-        seen.filter_map(|report| Found::of(state, report)).collect()
+pub(super) async fn list(State(app): State<Arc<App>>, caller: Caller) -> Result<Response, HttpError> {
+    let found: Vec<ReportSnapshot> = app.registrar.read(|state| {
+        let seen = state.blocked_reports().filter(|report| caller.can_see(report.request.resource.as_str()));
+        seen.filter_map(|report| ReportSnapshot::of(state, report)).collect()
     });
-    let reports = apart(move || Ok(found.into_iter().map(|found| found.shown(&app)).collect())).await?;
-    Ok(json(StatusCode::OK, &BlockerReports { reports }))
+    let reports =
+        spawn_blocking(move || Ok(found.into_iter().map(|found| found.into_view(&app)).collect())).await?;
+    Ok(json(StatusCode::OK, &BlockerReportList { reports }))
 }
 
 /// One report.
@@ -48,7 +51,7 @@ pub(super) async fn show(
     State(app): State<Arc<App>>,
     caller: Caller,
     path: Result<Path<String>, PathRejection>,
-) -> Result<Response, Failure> {
+) -> Result<Response, HttpError> {
     let ticket = named(path)?;
     Ok(json(StatusCode::OK, &one(app, &caller, ticket).await?))
 }
@@ -66,82 +69,87 @@ pub(super) async fn show(
 pub(super) async fn resume(
     State(app): State<Arc<App>>,
     caller: Caller,
-    local: Local,
+    local: LocalProcess,
     path: Result<Path<String>, PathRejection>,
-) -> Result<Response, Failure> {
+) -> Result<Response, HttpError> {
     let report = named(path)?;
-    local.must_be_a_person(&app)?;
+    local.require_human(&app)?;
     let resource = app.registrar.read(|state| {
-        let open = state.file_ticket(report).filter(|report| report.end.is_none());
-        open.map(|report| (report.want.resource.clone(), report.session.clone()))
+        let open = state.retry_ticket(report).filter(|report| report.end.is_none());
+        open.map(|report| (report.request.resource.clone(), report.session.clone()))
     });
     let (resource, session) = resource.ok_or_else(no_such_report)?;
-    if liveness::check(&app, std::slice::from_ref(&session)).await.is_empty() {
+    if liveness::end_dead_sessions(&app, std::slice::from_ref(&session)).await.is_empty() {
         return Err(no_such_report());
     }
     caller.require_resource(resource.as_str())?;
     let own = app.clone();
-    let file = apart(move || {
+    let file = spawn_blocking(move || {
         // As it is reached now; a file that cannot be looked at has the one name that the report knows.
-        let place = super::FileFace::path_of(&own, &resource);
-        let found = place.and_then(|path| targets::one(&own, &path).ok().flatten());
+        let place = super::FilesApi::path_of(&own, &resource);
+        let found = place.and_then(|path| resolve::resolve_path(&own, &path).ok().flatten());
         match found {
-            Some(file) if file.resource == resource.as_str() => targets::want(&file),
-            _ => Ok(tenure_core::kernel::FileWant { resource, aliases: Vec::new(), nonces: Vec::new() }),
+            Some(file) if file.resource == resource.as_str() => resolve::file_request(&file),
+            _ => Ok(tenure_core::kernel::FileRequest { resource, aliases: Vec::new(), nonces: Vec::new() }),
         }
     })
     .await?;
-    let question = |checked| Ok(FileCommand::Resume { report, file: file.clone(), checked });
-    match liveness::settle(&app, &caller, question).await?.0 {
-        FileAnswer::Granted { .. } => Ok(json(StatusCode::OK, &one(app, &caller, report).await?)),
+    let command = |checked| Ok(FileCommand::Resume { report, file: file.clone(), checked });
+    match liveness::execute_with_liveness_checks(&app, &caller, command).await?.0 {
+        FileOutcome::Granted { .. } => Ok(json(StatusCode::OK, &one(app, &caller, report).await?)),
         _ => Err(unexpected()),
     }
 }
 
-async fn one(app: Arc<App>, caller: &Caller, ticket: Ticket) -> Result<BlockerReport, Failure> {
+async fn one(app: Arc<App>, caller: &Caller, ticket: Ticket) -> Result<BlockerReport, HttpError> {
     let found = app.registrar.read(|state| {
-        let report = state.file_ticket(ticket).filter(|report| report.blocked.is_some())?;
-        if caller.may_see(report.want.resource.as_str()) { Found::of(state, report) } else { None }
+        let report = state.retry_ticket(ticket).filter(|report| report.blocked.is_some())?;
+        if caller.can_see(report.request.resource.as_str()) {
+            ReportSnapshot::of(state, report)
+        } else {
+            None
+        }
     });
     let found = found.ok_or_else(no_such_report)?;
-    apart(move || Ok(found.shown(&app))).await
+    spawn_blocking(move || Ok(found.into_view(&app))).await
 }
 
-fn named(path: Result<Path<String>, PathRejection>) -> Result<Ticket, Failure> {
+fn named(path: Result<Path<String>, PathRejection>) -> Result<Ticket, HttpError> {
     let Path(id) = path.map_err(|_| no_such_report())?;
     let number = id.strip_prefix("R-").or(id.strip_prefix("r-")).unwrap_or(&id);
     number.parse().map(Ticket).map_err(|_| no_such_report())
 }
 
-fn no_such_report() -> Failure {
+fn no_such_report() -> HttpError {
     let detail = "there is no such report, or nobody is left to let go on; `tenure report list` shows those that are known";
-    Failure::new(Code::NotFound, detail)
+    HttpError::new(Code::NotFound, detail)
 }
 
 /// A report as the state says it. Processes are looked at later.
-struct Found {
-    report: FileTicket,
-    blocked: Owner,
-    held_now_by: Option<Owner>,
+struct ReportSnapshot {
+    report: RetryTicket,
+    blocked: FileOwner,
+    held_now_by: Option<FileOwner>,
     times: [String; 3],
     closed_at: Option<String>,
 }
 
-impl Found {
-    fn of(state: &Kernel, report: &FileTicket) -> Option<Self> {
+impl ReportSnapshot {
+    fn of(state: &Kernel, report: &RetryTicket) -> Option<Self> {
         let found = report.blocked.as_ref()?;
-        let now = state.file_lease(&report.want.resource).map(|(_, _, holder)| view::owner_of(state, holder));
+        let now =
+            state.file_lease(&report.request.resource).map(|(_, _, holder)| view::owner_of(state, holder));
         Some(Self {
             report: report.clone(),
             blocked: view::owner_of(state, &report.session),
             held_now_by: now,
-            times: [found.seen_at, report.at, found.at].map(|tick| time_of(state, tick)),
-            closed_at: report.end.map(|(at, _)| time_of(state, at)),
+            times: [found.seen_at, report.at, found.at].map(|tick| format_tick(state, tick)),
+            closed_at: report.end.map(|(at, _)| format_tick(state, at)),
         })
     }
 
-    fn shown(self, app: &App) -> BlockerReport {
-        let Found {
+    fn into_view(self, app: &App) -> BlockerReport {
+        let ReportSnapshot {
             report,
             blocked,
             held_now_by,
@@ -151,9 +159,9 @@ impl Found {
         let found = report.blocked.expect("only those who were blocked have reports");
         BlockerReport {
             id: view::report_id(report.ticket),
-            blocked_file: view::path(app, &report.want.resource),
-            root: view::root(app, &report.want.resource),
-            resource: report.want.resource.as_str().to_owned(),
+            blocked_file: view::path(app, &report.request.resource),
+            root: view::root(app, &report.request.resource),
+            resource: report.request.resource.as_str().to_owned(),
             owner: view::owner(&found.owner),
             lock_age_ms: found.at.since(found.held_since).as_millis(),
             last_heartbeat_at,
@@ -162,18 +170,18 @@ impl Found {
             blocked: view::owner(&blocked),
             asked_at,
             blocked_at,
-            circle: found.circle.iter().map(|holder| holder.as_str().to_owned()).collect(),
+            circle: found.cycle.iter().map(|holder| holder.as_str().to_owned()).collect(),
             held_now_by: held_now_by.map(|owner| view::owner(&owner)),
             closed_at,
         }
     }
 }
 
-fn state_of(end: Option<TicketEnd>) -> &'static str {
+fn state_of(end: Option<RetryTicketEnd>) -> &'static str {
     match end {
         None => "waiting_for_instruction",
-        Some(TicketEnd::Served) => "served",
-        Some(TicketEnd::Gone) => "gone",
-        Some(TicketEnd::Resumed) => "resumed",
+        Some(RetryTicketEnd::Served) => "served",
+        Some(RetryTicketEnd::Gone) => "gone",
+        Some(RetryTicketEnd::Resumed) => "resumed",
     }
 }

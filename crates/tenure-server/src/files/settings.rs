@@ -1,6 +1,6 @@
 //! What can be chosen about files.
 
-use tenure_core::kernel::{Limits, Span};
+use tenure_core::kernel::{Limits, TickDuration};
 
 /// What was chosen. Times are in milliseconds.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -34,11 +34,11 @@ impl Default for FileSettings {
 
 impl FileSettings {
     /// What the kernel has to know of it.
-    pub(crate) fn limits(&self, others: Limits) -> Limits {
+    pub(crate) fn limits(&self, base: Limits) -> Limits {
         Limits {
-            file_retry: Span::from_millis(self.retry_ms.max(1)),
-            file_idle: Span::from_millis(self.idle_ms.max(1)),
-            ..others
+            file_retry_delay: TickDuration::from_millis(self.retry_ms.max(1)),
+            file_idle_timeout: TickDuration::from_millis(self.idle_ms.max(1)),
+            ..base
         }
     }
 }

@@ -4,81 +4,82 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use tenure_api::{FileVerdict, VerdictKind};
-use tenure_core::kernel::{FileAnswer, HeldFile, Holder, LeftFile, Resource, Tick, Ticket};
+use tenure_api::{FileVerdict, FileVerdictKind};
+use tenure_core::kernel::{FileOutcome, HeldFile, Holder, Resource, Tick, Ticket, UncommittedFile};
 use tenure_gate::git;
 use tenure_gate::paths::FileKey;
 
-use super::turns::others_could;
-use super::{apart, contents, view, violations};
+use super::last_activity::may_have_changed;
+use super::{contents, spawn_blocking, view, violations};
 use crate::app::App;
-use crate::http::answer::Failure;
-use crate::http::refusal::unexpected;
+use crate::http::reply_error::unexpected;
+use crate::http::response::HttpError;
 
 /// What is said to a session that asked for these files at `now`; `whole` if it would replace their content.
-pub(super) async fn said(
+pub(super) async fn file_verdict(
     app: &Arc<App>,
     (session, process): (&Holder, &str),
     files: Vec<FileKey>,
     whole: bool,
-    (answer, now): (FileAnswer, Tick),
-) -> Result<FileVerdict, Failure> {
+    (answer, now): (FileOutcome, Tick),
+) -> Result<FileVerdict, HttpError> {
     let verdict = match answer {
-        FileAnswer::Granted { leases, left } => {
-            let newly = others_could(app, &leases, process);
-            FileVerdict { newly, ..granted(app, session, files, left, whole, now).await? }
+        FileOutcome::Granted { leases, uncommitted } => {
+            let newly = may_have_changed(app, &leases, process);
+            FileVerdict { newly, ..granted(app, session, files, uncommitted, whole, now).await? }
         }
-        FileAnswer::Wait { held, until } => waits(app, session, held, until, now).await?,
-        FileAnswer::Blocked { held, report } => blocked(app, session, held, report, now).await?,
+        FileOutcome::Wait { held, until } => wait_verdict(app, session, held, until, now).await?,
+        FileOutcome::Blocked { held, report } => blocked(app, session, held, report, now).await?,
         _ => return Err(unexpected()),
     };
-    Ok(if_only_warned(app, session, verdict))
+    Ok(apply_warn_only(app, session, verdict))
 }
 
 async fn granted(
     app: &Arc<App>,
     session: &Holder,
     files: Vec<FileKey>,
-    left: Vec<(Resource, LeftFile)>,
+    left: Vec<(Resource, UncommittedFile)>,
     whole: bool,
     now: Tick,
-) -> Result<FileVerdict, Failure> {
-    let mut verdict = empty(app, session, VerdictKind::Granted);
+) -> Result<FileVerdict, HttpError> {
+    let mut verdict = empty(app, session, FileVerdictKind::Granted);
     let dirty = if left.is_empty() { Vec::new() } else { dirty_of(&files, &left).await };
     for (resource, left) in left.iter().filter(|(resource, _)| dirty.contains(resource)) {
-        verdict.left_dirty.push(view::left_by(app, resource, left, now));
+        verdict.left_dirty.push(view::uncommitted_file(app, resource, left, now));
     }
     if whole {
         let (app, session) = (app.clone(), session.clone());
-        let stale = apart(move || {
+        let stale = spawn_blocking(move || {
             let stale = |file: &&FileKey| {
-                let content = contents::content_of(&file.absolute);
+                let content = contents::hash_file(&file.absolute);
                 let resource = Resource::parse(&file.resource).ok();
                 content.zip(resource).is_some_and(|(content, resource)| {
-                    app.files.contents.is_stale(&session, &resource, content)
+                    app.files.known_contents.is_stale(&session, &resource, content)
                 })
             };
             Ok(files.iter().filter(stale).map(view::relative).collect::<Vec<_>>())
         });
         verdict.stale = stale.await?;
         if !verdict.stale.is_empty() {
-            verdict.verdict = VerdictKind::Stale;
+            verdict.verdict = FileVerdictKind::Stale;
         }
     }
     Ok(verdict)
 }
 
 /// Which of those that were left are dirty now. Where git does not say, they may be.
-async fn dirty_of(files: &[FileKey], left: &[(Resource, LeftFile)]) -> Vec<Resource> {
-    let is_left = |file: &&FileKey| left.iter().any(|(resource, _)| resource.as_str() == file.resource);
-    let files: Vec<FileKey> = files.iter().filter(is_left).cloned().collect();
+async fn dirty_of(files: &[FileKey], left: &[(Resource, UncommittedFile)]) -> Vec<Resource> {
+    let is_uncommitted =
+        |file: &&FileKey| left.iter().any(|(resource, _)| resource.as_str() == file.resource);
+    let files: Vec<FileKey> = files.iter().filter(is_uncommitted).cloned().collect();
     let looked = tokio::task::spawn_blocking(move || {
         // Git is asked once for each tree: whoever waits for the answer does not wait for as many as there are files.
         let mut trees: BTreeMap<&Path, Vec<&FileKey>> = BTreeMap::new();
         files.iter().for_each(|file| trees.entry(&file.tree.root).or_default().push(file));
         let dirty_in = |(root, files): (&Path, Vec<&FileKey>)| {
             let paths: Vec<PathBuf> = files.iter().map(|file| file.relative.clone()).collect();
-            let dirty = git::dirty(root, &paths).unwrap_or(paths);
+            let dirty = git::dirty_paths(root, &paths).unwrap_or(paths);
             let names = files.into_iter().filter(|file| dirty.contains(&file.relative));
             names.filter_map(|file| Resource::parse(&file.resource).ok()).collect::<Vec<_>>()
         };
@@ -87,14 +88,14 @@ async fn dirty_of(files: &[FileKey], left: &[(Resource, LeftFile)]) -> Vec<Resou
     looked.await.unwrap_or_default()
 }
 
-async fn waits(
+async fn wait_verdict(
     app: &Arc<App>,
     session: &Holder,
     held: Vec<HeldFile>,
     until: Tick,
     now: Tick,
-) -> Result<FileVerdict, Failure> {
-    let mut verdict = with_held(app, session, VerdictKind::Wait, held, now).await?;
+) -> Result<FileVerdict, HttpError> {
+    let mut verdict = with_held(app, session, FileVerdictKind::Wait, held, now).await?;
     // Rounded up: who comes back then comes back in time.
     verdict.retry_in_ms = Some(until.since(now).0.div_ceil(1_000));
     Ok(verdict)
@@ -106,8 +107,8 @@ async fn blocked(
     held: Vec<HeldFile>,
     report: Ticket,
     now: Tick,
-) -> Result<FileVerdict, Failure> {
-    let mut verdict = with_held(app, session, VerdictKind::Blocked, held, now).await?;
+) -> Result<FileVerdict, HttpError> {
+    let mut verdict = with_held(app, session, FileVerdictKind::Blocked, held, now).await?;
     verdict.report = Some(view::report_id(report));
     Ok(verdict)
 }
@@ -115,30 +116,30 @@ async fn blocked(
 async fn with_held(
     app: &Arc<App>,
     session: &Holder,
-    kind: VerdictKind,
+    kind: FileVerdictKind,
     held: Vec<HeldFile>,
     now: Tick,
-) -> Result<FileVerdict, Failure> {
-    let (own, circle) = (app.clone(), circle(app, &held));
-    let shown = apart(move || {
+) -> Result<FileVerdict, HttpError> {
+    let (own, circle) = (app.clone(), wait_cycle(app, &held));
+    let shown = spawn_blocking(move || {
         Ok(held.iter().map(|held| view::held_by(&own, &held.resource, &held.holder, now)).collect())
     });
     Ok(FileVerdict { held: shown.await?, circle, ..empty(app, session, kind) })
 }
 
 /// Who waits for whom, as the tickets of whoever asked say.
-fn circle(app: &App, held: &[HeldFile]) -> Vec<String> {
+fn wait_cycle(app: &App, held: &[HeldFile]) -> Vec<String> {
     app.registrar.read(|state| {
         let circle = |held: &HeldFile| {
-            let ticket = state.file_ticket(held.ticket)?;
-            let circle = ticket.blocked.as_ref().map_or(&ticket.circle, |blocked| &blocked.circle);
+            let ticket = state.retry_ticket(held.ticket)?;
+            let circle = ticket.blocked.as_ref().map_or(&ticket.cycle, |blocked| &blocked.cycle);
             Some(circle.iter().map(|holder| holder.as_str().to_owned()).collect::<Vec<_>>())
         };
         held.iter().filter_map(circle).find(|circle| !circle.is_empty()).unwrap_or_default()
     })
 }
 
-fn empty(app: &App, session: &Holder, verdict: VerdictKind) -> FileVerdict {
+fn empty(app: &App, session: &Holder, verdict: FileVerdictKind) -> FileVerdict {
     FileVerdict {
         verdict,
         holder: session.as_str().to_owned(),
@@ -155,12 +156,12 @@ fn empty(app: &App, session: &Holder, verdict: VerdictKind) -> FileVerdict {
 }
 
 /// Where the gate only warns, whoever is told that somebody else has a file may change it, and that is told too.
-fn if_only_warned(app: &Arc<App>, session: &Holder, mut verdict: FileVerdict) -> FileVerdict {
+fn apply_warn_only(app: &Arc<App>, session: &Holder, mut verdict: FileVerdict) -> FileVerdict {
     if !app.files.settings.warn_only || verdict.held.is_empty() {
         return verdict;
     }
     let resources = verdict.held.iter().filter_map(|held| Resource::parse(&held.resource).ok()).collect();
-    violations::tell(app, resources, Some(session.clone()), "it was only warned, as configured");
-    verdict.verdict = VerdictKind::Granted;
+    violations::report(app, resources, Some(session.clone()), "it was only warned, as configured");
+    verdict.verdict = FileVerdictKind::Granted;
     verdict
 }

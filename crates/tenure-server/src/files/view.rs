@@ -1,13 +1,13 @@
 //! What is shown of files and of those who have them.
 
-use tenure_api::{FileOwner, FileView, FileWaiter, HeldBy, LeftBy};
-use tenure_core::kernel::{FileTicket, Holder, LeaseView, LeftFile, Owner, Resource, State, Tick, Ticket};
+use tenure_api::{FileOwner, FileView, FileWaiter, HeldFileView, UncommittedFile};
+use tenure_core::kernel::{self, Holder, KernelState, LeaseView, Resource, RetryTicket, Tick, Ticket};
 use tenure_gate::paths::FileKey;
 use tenure_gate::process::Liveness;
 
 use super::identity;
 use crate::app::App;
-use crate::http::names::time_of;
+use crate::http::host_names::format_tick;
 
 pub(super) fn report_id(ticket: Ticket) -> String {
     format!("R-{}", ticket.0)
@@ -20,18 +20,18 @@ pub(super) fn relative(file: &FileKey) -> String {
 
 /// The path that a name in the ledger means; the name itself where it means none.
 pub(super) fn path(app: &App, resource: &Resource) -> String {
-    app.files.trees.named(resource).map_or_else(|| resource.as_str().to_owned(), |named| named.shown())
+    app.files.trees.locate(resource).map_or_else(|| resource.as_str().to_owned(), |named| named.display())
 }
 
 /// Where its tree is, if that is known.
 pub(super) fn root(app: &App, resource: &Resource) -> Option<String> {
-    let root = app.files.trees.named(resource)?.root?;
+    let root = app.files.trees.locate(resource)?.root?;
     Some(root.to_string_lossy().into_owned())
 }
 
 /// Whoever it is, as it is now. It looks at the process.
-pub(super) fn owner(owner: &Owner) -> FileOwner {
-    let process = identity::process_in(&owner.process);
+pub(super) fn owner(owner: &kernel::FileOwner) -> FileOwner {
+    let process = identity::parse_process_key(&owner.process);
     let liveness = process.as_ref().map_or(Liveness::Dead, |process| process.liveness());
     FileOwner {
         agent: owner.agent.to_string(),
@@ -49,19 +49,21 @@ pub(super) fn owner(owner: &Owner) -> FileOwner {
 }
 
 /// Who has this name, as far as that is known.
-pub(super) fn owner_of(state: &State, holder: &Holder) -> Owner {
-    state.file_session(holder).map_or_else(|| Owner::named(holder.clone()), |session| session.owner())
+pub(super) fn owner_of(state: &KernelState, holder: &Holder) -> kernel::FileOwner {
+    state
+        .file_session(holder)
+        .map_or_else(|| kernel::FileOwner::from_holder(holder.clone()), |session| session.owner())
 }
 
 /// A file that somebody has who is in the way.
-pub(super) fn held_by(app: &App, resource: &Resource, holder: &Holder, now: Tick) -> HeldBy {
+pub(super) fn held_by(app: &App, resource: &Resource, holder: &Holder, now: Tick) -> HeldFileView {
     let (found, since, seen) = app.registrar.read(|state| {
         let lease = state.file_lease(resource).filter(|(_, _, other)| *other == holder);
         let since = lease.map_or(now, |(_, since, _)| since);
         let seen = state.file_session(holder).map_or(since, |session| session.seen_at.max(since));
         (owner_of(state, holder), since, seen)
     });
-    HeldBy {
+    HeldFileView {
         path: path(app, resource),
         resource: resource.as_str().to_owned(),
         owner: owner(&found),
@@ -71,23 +73,32 @@ pub(super) fn held_by(app: &App, resource: &Resource, holder: &Holder, now: Tick
 }
 
 /// A file that somebody left without a commit.
-pub(super) fn left_by(app: &App, resource: &Resource, left: &LeftFile, now: Tick) -> LeftBy {
-    LeftBy { path: path(app, resource), owner: owner(&left.owner), left_ms: now.since(left.at).as_millis() }
+pub(super) fn uncommitted_file(
+    app: &App,
+    resource: &Resource,
+    uncommitted: &kernel::UncommittedFile,
+    now: Tick,
+) -> UncommittedFile {
+    UncommittedFile {
+        path: path(app, resource),
+        owner: owner(&uncommitted.owner),
+        left_ms: now.since(uncommitted.at).as_millis(),
+    }
 }
 
 /// A file that a session has. Who owns it is looked at later, where nobody waits for it.
-pub(super) struct Seen {
+pub(super) struct HeldFileSnapshot {
     pub(super) resource: Resource,
-    pub(super) owner: Owner,
+    pub(super) owner: kernel::FileOwner,
     view: FileView,
 }
 
-impl Seen {
-    pub(super) fn of(state: &State, lease: &LeaseView<'_>, now: Tick) -> Option<Self> {
+impl HeldFileSnapshot {
+    pub(super) fn of(state: &KernelState, lease: &LeaseView<'_>, now: Tick) -> Option<Self> {
         let session = state.file_session(lease.holder)?;
-        let tickets = state.file_tickets().filter(|ticket| ticket.want.resource == *lease.resource);
+        let tickets = state.retry_tickets().filter(|ticket| ticket.request.resource == *lease.resource);
         let waiters: Vec<FileWaiter> = tickets.map(|ticket| waiter(state, ticket, now)).collect();
-        let due = session.turn_ended_at.map(|at| at.saturating_add(state.limits().file_idle));
+        let due = session.turn_ended_at.map(|at| at.saturating_add(state.limits().file_idle_timeout));
         let found = session.owner();
         // Who gets a file is heard of, though signs of life within a second count once.
         let seen_at = session.seen_at.max(lease.terms.issued_at);
@@ -95,9 +106,9 @@ impl Seen {
             path: String::new(),
             root: None,
             resource: lease.resource.as_str().to_owned(),
-            owner: unlooked(&found),
-            acquired_at: time_of(state, lease.terms.issued_at),
-            last_heartbeat_at: time_of(state, seen_at),
+            owner: unchecked_owner(&found),
+            acquired_at: format_tick(state, lease.terms.issued_at),
+            last_heartbeat_at: format_tick(state, seen_at),
             lease_state: if waiters.is_empty() { "OWNED" } else { "CONTENDED" }.to_owned(),
             held_ms: now.since(lease.terms.issued_at).as_millis(),
             idle_ms: now.since(seen_at).as_millis(),
@@ -108,14 +119,14 @@ impl Seen {
     }
 
     /// As it is shown. It looks at processes; nothing for one more name of a file that has another.
-    pub(super) fn shown(self, app: &App) -> Option<FileView> {
-        let named = app.files.trees.named(&self.resource)?;
+    pub(super) fn into_view(self, app: &App) -> Option<FileView> {
+        let named = app.files.trees.locate(&self.resource)?;
         let root = named.root.as_ref().map(|root| root.to_string_lossy().into_owned());
-        Some(FileView { path: named.shown(), root, owner: owner(&self.owner), ..self.view })
+        Some(FileView { path: named.display(), root, owner: owner(&self.owner), ..self.view })
     }
 }
 
-fn unlooked(found: &Owner) -> FileOwner {
+fn unchecked_owner(found: &kernel::FileOwner) -> FileOwner {
     FileOwner {
         agent: found.agent.to_string(),
         session: found.session.to_string(),
@@ -127,7 +138,7 @@ fn unlooked(found: &Owner) -> FileOwner {
     }
 }
 
-fn waiter(state: &State, ticket: &FileTicket, now: Tick) -> FileWaiter {
+fn waiter(state: &KernelState, ticket: &RetryTicket, now: Tick) -> FileWaiter {
     let found = owner_of(state, &ticket.session);
     let is_blocked = ticket.blocked.is_some();
     FileWaiter {

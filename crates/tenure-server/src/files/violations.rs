@@ -5,22 +5,22 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use parking_lot::Mutex;
-use tenure_core::kernel::{Command, FileCommand, Holder, Resource, Span, Tick};
+use tenure_core::kernel::{Command, FileCommand, Holder, Resource, Tick, TickDuration};
 use tenure_registrar::Reply;
 
 use crate::app::App;
 
 /// Within this time, one file is told once.
-const MOMENT: Span = Span::from_secs(5);
-const MOST: usize = 10_000;
+const DEDUPLICATION_WINDOW: TickDuration = TickDuration::from_secs(5);
+const MAX_ENTRIES: usize = 10_000;
 /// How often a writer is asked that has no time.
 const TRIES: usize = 100;
 /// How long it is let be in between.
-const REST: Duration = Duration::from_millis(50);
+const RETRY_DELAY: Duration = Duration::from_millis(50);
 
 /// Writes down that this happened to these files, one after the other, while nobody waits for it. Where there is no room for
 /// it, it is not written: there may be thousands, and the room that is left is for the ends of leases.
-pub(super) fn tell(
+pub(super) fn report(
     app: &Arc<App>,
     resources: Vec<Resource>,
     session: Option<Holder>,
@@ -32,7 +32,8 @@ pub(super) fn tell(
     let (app, detail) = (app.clone(), detail.into());
     tokio::spawn(async move {
         for resource in resources {
-            let command = FileCommand::Violate { resource, session: session.clone(), detail: detail.clone() };
+            let command =
+                FileCommand::RecordViolation { resource, session: session.clone(), detail: detail.clone() };
             write_down(&app, Command::File(Box::new(command))).await;
         }
     });
@@ -40,29 +41,29 @@ pub(super) fn tell(
 
 async fn write_down(app: &App, command: Command) {
     for _ in 0..TRIES {
-        let response = app.registrar.ask(command.clone()).await;
+        let response = app.registrar.submit(command.clone()).await;
         if !matches!(response.reply, Reply::Busy | Reply::Unavailable) {
             return;
         }
-        tokio::time::sleep(REST).await;
+        tokio::time::sleep(RETRY_DELAY).await;
     }
 }
 
 /// When each file was last told.
 #[derive(Default)]
-pub(super) struct Violations(Mutex<HashMap<Resource, Tick>>);
+pub(super) struct ReportedViolations(Mutex<HashMap<Resource, Tick>>);
 
-impl Violations {
+impl ReportedViolations {
     /// Whether this is to be told.
     pub(super) fn is_new(&self, resource: &Resource, now: Tick) -> bool {
-        let mut told = self.0.lock();
-        if told.len() >= MOST {
-            told.retain(|_, at| now.since(*at) < MOMENT);
+        let mut reported = self.0.lock();
+        if reported.len() >= MAX_ENTRIES {
+            reported.retain(|_, at| now.since(*at) < DEDUPLICATION_WINDOW);
         }
-        let before = told.get(resource).copied();
-        let is_new = before.is_none_or(|before| now.since(before) >= MOMENT);
-        if is_new && told.len() < MOST {
-            told.insert(resource.clone(), now);
+        let before = reported.get(resource).copied();
+        let is_new = before.is_none_or(|before| now.since(before) >= DEDUPLICATION_WINDOW);
+        if is_new && reported.len() < MAX_ENTRIES {
+            reported.insert(resource.clone(), now);
         }
         is_new
     }
@@ -74,8 +75,8 @@ mod tests {
 
     #[test]
     fn a_repeated_violation_is_reported_again_only_after_the_window() {
-        let (told, file) = (Violations::default(), Resource::parse("FILE:t/a").expect("a name"));
-        let at = |seconds: u64| Tick(Span::from_secs(seconds).0);
+        let (told, file) = (ReportedViolations::default(), Resource::parse("FILE:t/a").expect("a name"));
+        let at = |seconds: u64| Tick(TickDuration::from_secs(seconds).0);
         assert!(told.is_new(&file, at(1)));
         assert!(!told.is_new(&file, at(2)));
         assert!(told.is_new(&file, at(7)));

@@ -7,35 +7,35 @@ use axum::extract::{FromRequest, Request};
 use axum::http::{HeaderMap, header};
 use http_body_util::BodyExt as _;
 use tenure_api::Code;
-use tenure_core::kernel::Digest;
+use tenure_core::kernel::RequestDigest;
 use tokio::time::timeout;
 
-use super::answer::Failure;
 use super::fields::Fields;
+use super::response::HttpError;
 
 /// The largest body, of most requests.
-const MOST_BYTES: usize = 64 << 10;
+const MAX_BYTES: usize = 64 << 10;
 /// The largest body of an intent, which may have many particulars.
-const MOST_LARGE_BYTES: usize = 1 << 20;
+const MAX_LARGE_BYTES: usize = 1 << 20;
 /// The largest body of an agent, which may name many things: 256 intents, each with a path and a remark of 4 KiB.
-const MOST_MANIFEST_BYTES: usize = 4 << 20;
+const MAX_MANIFEST_BYTES: usize = 4 << 20;
 /// How much more than that is read and dropped, so that a caller that still sends can read why it was refused.
-const MOST_DROPPED: usize = 1 << 20;
+const MAX_DISCARDED_BYTES: usize = 1 << 20;
 /// A body must be complete within this time.
-const BODY_TIME: Duration = Duration::from_secs(10);
+const BODY_TIMEOUT: Duration = Duration::from_secs(10);
 
 pub(crate) struct JsonBody {
     pub(crate) fields: Fields,
     /// Of its bytes as they came, to tell a repeated request from another one.
-    pub(super) digest: Digest,
+    pub(super) digest: RequestDigest,
 }
 
 impl<S: Send + Sync> FromRequest<S> for JsonBody {
-    type Rejection = Failure;
+    type Rejection = HttpError;
 
-    async fn from_request(request: Request, _: &S) -> Result<Self, Failure> {
-        let bytes = json_bytes(request, MOST_BYTES).await?;
-        Ok(Self { fields: Fields::read(&bytes)?, digest: Digest::of(&bytes) })
+    async fn from_request(request: Request, _: &S) -> Result<Self, HttpError> {
+        let bytes = json_bytes(request, MAX_BYTES).await?;
+        Ok(Self { fields: Fields::read(&bytes)?, digest: RequestDigest::of(&bytes) })
     }
 }
 
@@ -43,10 +43,10 @@ impl<S: Send + Sync> FromRequest<S> for JsonBody {
 pub(crate) struct LargeJsonBody(pub(crate) Fields);
 
 impl<S: Send + Sync> FromRequest<S> for LargeJsonBody {
-    type Rejection = Failure;
+    type Rejection = HttpError;
 
-    async fn from_request(request: Request, _: &S) -> Result<Self, Failure> {
-        Ok(Self(Fields::read(&json_bytes(request, MOST_LARGE_BYTES).await?)?))
+    async fn from_request(request: Request, _: &S) -> Result<Self, HttpError> {
+        Ok(Self(Fields::read(&json_bytes(request, MAX_LARGE_BYTES).await?)?))
     }
 }
 
@@ -54,48 +54,48 @@ impl<S: Send + Sync> FromRequest<S> for LargeJsonBody {
 pub(crate) struct ManifestBody(pub(crate) Fields);
 
 impl<S: Send + Sync> FromRequest<S> for ManifestBody {
-    type Rejection = Failure;
+    type Rejection = HttpError;
 
-    async fn from_request(request: Request, _: &S) -> Result<Self, Failure> {
-        Ok(Self(Fields::read(&json_bytes(request, MOST_MANIFEST_BYTES).await?)?))
+    async fn from_request(request: Request, _: &S) -> Result<Self, HttpError> {
+        Ok(Self(Fields::read(&json_bytes(request, MAX_MANIFEST_BYTES).await?)?))
     }
 }
 
-async fn json_bytes(request: Request, most: usize) -> Result<Vec<u8>, Failure> {
+async fn json_bytes(request: Request, max_bytes: usize) -> Result<Vec<u8>, HttpError> {
     let (parts, body) = request.into_parts();
-    let bytes = in_time(body, most).await?;
+    let bytes = in_time(body, max_bytes).await?;
     if is_json(&parts.headers) {
         return Ok(bytes);
     }
-    Err(Failure::new(Code::UnsupportedType, "send JSON, with `Content-Type: application/json`"))
+    Err(HttpError::new(Code::UnsupportedType, "send JSON, with `Content-Type: application/json`"))
 }
 
 /// All of a body, if it is not too large and not too slow.
-pub(crate) async fn bytes(body: Body) -> Result<Vec<u8>, Failure> {
-    in_time(body, MOST_BYTES).await
+pub(crate) async fn bytes(body: Body) -> Result<Vec<u8>, HttpError> {
+    in_time(body, MAX_BYTES).await
 }
 
-async fn in_time(body: Body, most: usize) -> Result<Vec<u8>, Failure> {
-    let too_slow = |_| Failure::new(Code::TooSlow, "the body was not complete within 10 s; send it again");
-    timeout(BODY_TIME, collect(body, most)).await.map_err(too_slow)?
+async fn in_time(body: Body, most: usize) -> Result<Vec<u8>, HttpError> {
+    let too_slow = |_| HttpError::new(Code::TooSlow, "the body was not complete within 10 s; send it again");
+    timeout(BODY_TIMEOUT, collect(body, most)).await.map_err(too_slow)?
 }
 
-async fn collect(mut body: Body, most: usize) -> Result<Vec<u8>, Failure> {
-    let too_large = || Failure::new(Code::TooLarge, format!("a body has at most {most} bytes"));
+async fn collect(mut body: Body, most: usize) -> Result<Vec<u8>, HttpError> {
+    let too_large = || HttpError::new(Code::TooLarge, format!("a body has at most {most} bytes"));
     let announced = usize::try_from(body.size_hint().lower()).unwrap_or(usize::MAX);
-    if announced > most + MOST_DROPPED {
+    if announced > most + MAX_DISCARDED_BYTES {
         return Err(too_large());
     }
     let (mut bytes, mut dropped) = (Vec::new(), 0);
     while let Some(frame) = body.frame().await {
-        let cut_short = |_| Failure::new(Code::Invalid, "the body ended before it was complete");
+        let cut_short = |_| HttpError::new(Code::Invalid, "the body ended before it was complete");
         let Ok(data) = frame.map_err(cut_short)?.into_data() else { continue };
         if dropped == 0 && bytes.len() + data.len() <= most {
             bytes.extend_from_slice(&data);
             continue;
         }
         dropped += data.len();
-        if dropped > MOST_DROPPED {
+        if dropped > MAX_DISCARDED_BYTES {
             break;
         }
     }

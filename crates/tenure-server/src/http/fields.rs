@@ -8,23 +8,23 @@ use axum::http::Uri;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 use tenure_api::Code;
-use tenure_core::kernel::Digest;
+use tenure_core::kernel::RequestDigest;
 
-use super::answer::Failure;
 use super::json;
+use super::response::HttpError;
 
 /// The fields that were not taken yet. It has no `Debug`: one of them may be a token.
 pub(crate) struct Fields(Map<String, Value>);
 
 impl Fields {
     /// Reads a body, which must be one object.
-    pub(crate) fn read(body: &[u8]) -> Result<Self, Failure> {
+    pub(crate) fn read(body: &[u8]) -> Result<Self, HttpError> {
         match json::parse(body) {
             Ok(Value::Object(fields)) => Ok(Self(fields)),
-            Ok(_) => Err(Failure::new(Code::Invalid, "the body must be a JSON object")),
+            Ok(_) => Err(HttpError::new(Code::Invalid, "the body must be a JSON object")),
             // Our errors and the parser's name a place and a rule, and repeat nothing of the body.
             Err(error) => {
-                Err(Failure::new(Code::Invalid, format!("the body is not JSON as we read it: {error}")))
+                Err(HttpError::new(Code::Invalid, format!("the body is not JSON as we read it: {error}")))
             }
         }
     }
@@ -34,8 +34,8 @@ impl Fields {
         Self(fields)
     }
 
-    pub(crate) fn read_list(text: &[u8]) -> Result<Vec<Self>, Failure> {
-        let wrong = |why: String| Failure::new(Code::Invalid, why);
+    pub(crate) fn read_list(text: &[u8]) -> Result<Vec<Self>, HttpError> {
+        let wrong = |why: String| HttpError::new(Code::Invalid, why);
         let parsed =
             json::parse(text).map_err(|error| wrong(format!("this is not JSON as we read it: {error}")))?;
         let Value::Array(values) = parsed else { return Err(wrong("send an array of objects".to_owned())) };
@@ -47,83 +47,85 @@ impl Fields {
     }
 
     /// Of what was not taken yet, in the one form that it has.
-    pub(crate) fn digest(&self) -> Digest {
-        Digest::of(&serde_json::to_vec(&self.0).expect("what was JSON can be written as JSON"))
+    pub(crate) fn digest(&self) -> RequestDigest {
+        RequestDigest::of(&serde_json::to_vec(&self.0).expect("what was JSON can be written as JSON"))
     }
 
-    pub(crate) fn text(&mut self, name: &str) -> Result<String, Failure> {
-        self.optional_text(name)?.ok_or_else(|| Failure::invalid(name, "is missing"))
+    pub(crate) fn text(&mut self, name: &str) -> Result<String, HttpError> {
+        self.optional_text(name)?.ok_or_else(|| HttpError::invalid(name, "is missing"))
     }
 
-    pub(crate) fn optional_text(&mut self, name: &str) -> Result<Option<String>, Failure> {
+    pub(crate) fn optional_text(&mut self, name: &str) -> Result<Option<String>, HttpError> {
         match self.0.remove(name) {
             None => Ok(None),
             Some(Value::String(text)) => Ok(Some(text)),
-            Some(_) => Err(Failure::invalid(name, "must be a string")),
+            Some(_) => Err(HttpError::invalid(name, "must be a string")),
         }
     }
 
-    pub(crate) fn number(&mut self, name: &str) -> Result<u64, Failure> {
-        self.optional_number(name)?.ok_or_else(|| Failure::invalid(name, "is missing"))
+    pub(crate) fn number(&mut self, name: &str) -> Result<u64, HttpError> {
+        self.optional_number(name)?.ok_or_else(|| HttpError::invalid(name, "is missing"))
     }
 
-    pub(crate) fn optional_number(&mut self, name: &str) -> Result<Option<u64>, Failure> {
+    pub(crate) fn optional_number(&mut self, name: &str) -> Result<Option<u64>, HttpError> {
         let Some(value) = self.0.remove(name) else { return Ok(None) };
         let number = value.as_u64();
-        number.map(Some).ok_or_else(|| Failure::invalid(name, "must be a whole number from 0 to 2^64 - 1"))
+        number.map(Some).ok_or_else(|| HttpError::invalid(name, "must be a whole number from 0 to 2^64 - 1"))
     }
 
     /// True or false; nothing where there is none.
-    pub(crate) fn optional_flag(&mut self, name: &str) -> Result<Option<bool>, Failure> {
+    pub(crate) fn optional_flag(&mut self, name: &str) -> Result<Option<bool>, HttpError> {
         match self.0.remove(name) {
             None => Ok(None),
             Some(Value::Bool(flag)) => Ok(Some(flag)),
-            Some(_) => Err(Failure::invalid(name, "must be true or false")),
+            Some(_) => Err(HttpError::invalid(name, "must be true or false")),
         }
     }
 
     /// A number from 0 to 1; nothing where there is none.
-    pub(crate) fn optional_fraction(&mut self, name: &str) -> Result<Option<f64>, Failure> {
+    pub(crate) fn optional_fraction(&mut self, name: &str) -> Result<Option<f64>, HttpError> {
         let Some(value) = self.0.remove(name) else { return Ok(None) };
         let number = value.as_f64().filter(|number| (0.0..=1.0).contains(number));
-        number.map(Some).ok_or_else(|| Failure::invalid(name, "must be a number from 0 to 1"))
+        number.map(Some).ok_or_else(|| HttpError::invalid(name, "must be a number from 0 to 1"))
     }
 
     /// The fields of an object; nothing where there is none.
-    pub(crate) fn optional_fields(&mut self, name: &str) -> Result<Option<Fields>, Failure> {
+    pub(crate) fn optional_fields(&mut self, name: &str) -> Result<Option<Fields>, HttpError> {
         Ok(self.optional_object(name)?.map(Fields))
     }
 
     /// The fields of an object, read together. What is wrong with one of them names the object too.
-    pub(crate) fn within<T>(
+    pub(crate) fn read_object<T>(
         &mut self,
         name: &str,
-        read: impl FnOnce(Fields) -> Result<T, Failure>,
-    ) -> Result<T, Failure> {
-        let fields = self.optional_fields(name)?.ok_or_else(|| Failure::invalid(name, "is missing"))?;
-        read(fields).map_err(|failure| failure.within(name))
+        read: impl FnOnce(Fields) -> Result<T, HttpError>,
+    ) -> Result<T, HttpError> {
+        let fields = self.optional_fields(name)?.ok_or_else(|| HttpError::invalid(name, "is missing"))?;
+        read(fields).map_err(|failure| failure.in_field(name))
     }
 
     /// A list of objects, each read by itself. What is wrong with one of them names its place too.
     pub(crate) fn each<T>(
         &mut self,
         name: &str,
-        most: usize,
-        mut read: impl FnMut(Fields) -> Result<T, Failure>,
-    ) -> Result<Vec<T>, Failure> {
+        max_entries: usize,
+        mut read: impl FnMut(Fields) -> Result<T, HttpError>,
+    ) -> Result<Vec<T>, HttpError> {
         let objects = self.objects(name)?;
-        if objects.len() > most {
-            let reason = format!("has {} entries; at most {most} are allowed", objects.len());
-            return Err(Failure::invalid(name, &reason));
+        if objects.len() > max_entries {
+            let reason = format!("has {} entries; at most {max_entries} are allowed", objects.len());
+            return Err(HttpError::invalid(name, &reason));
         }
         let place = |index: usize| format!("{name}[{index}]");
         let entries = objects.into_iter().enumerate();
-        entries.map(|(index, fields)| read(fields).map_err(|failure| failure.within(&place(index)))).collect()
+        entries
+            .map(|(index, fields)| read(fields).map_err(|failure| failure.in_field(&place(index))))
+            .collect()
     }
 
     /// An object of strings; empty where there is none.
-    pub(crate) fn texts(&mut self, name: &str) -> Result<BTreeMap<String, String>, Failure> {
-        let wrong = || Failure::invalid(name, "must be an object whose values are strings");
+    pub(crate) fn texts(&mut self, name: &str) -> Result<BTreeMap<String, String>, HttpError> {
+        let wrong = || HttpError::invalid(name, "must be an object whose values are strings");
         match self.0.remove(name) {
             None => Ok(BTreeMap::new()),
             Some(Value::Object(fields)) => fields
@@ -138,17 +140,17 @@ impl Fields {
     }
 
     /// An object of whatever values; nothing where there is none.
-    pub(crate) fn optional_object(&mut self, name: &str) -> Result<Option<Map<String, Value>>, Failure> {
+    pub(crate) fn optional_object(&mut self, name: &str) -> Result<Option<Map<String, Value>>, HttpError> {
         match self.0.remove(name) {
             None => Ok(None),
             Some(Value::Object(fields)) => Ok(Some(fields)),
-            Some(_) => Err(Failure::invalid(name, "must be an object")),
+            Some(_) => Err(HttpError::invalid(name, "must be an object")),
         }
     }
 
-    pub(crate) fn objects(&mut self, name: &str) -> Result<Vec<Fields>, Failure> {
-        let wrong = || Failure::invalid(name, "must be an array of objects");
-        let Some(value) = self.0.remove(name) else { return Err(Failure::invalid(name, "is missing")) };
+    pub(crate) fn objects(&mut self, name: &str) -> Result<Vec<Fields>, HttpError> {
+        let wrong = || HttpError::invalid(name, "must be an array of objects");
+        let Some(value) = self.0.remove(name) else { return Err(HttpError::invalid(name, "is missing")) };
         let Value::Array(values) = value else { return Err(wrong()) };
         let object =
             |value| if let Value::Object(fields) = value { Ok(Fields(fields)) } else { Err(wrong()) };
@@ -156,8 +158,8 @@ impl Fields {
     }
 
     /// A list of strings; nothing where there is none.
-    pub(crate) fn optional_list(&mut self, name: &str) -> Result<Option<Vec<String>>, Failure> {
-        let wrong = || Failure::invalid(name, "must be a list of strings");
+    pub(crate) fn optional_list(&mut self, name: &str) -> Result<Option<Vec<String>>, HttpError> {
+        let wrong = || HttpError::invalid(name, "must be a list of strings");
         match self.0.remove(name) {
             None => Ok(None),
             Some(Value::Array(values)) => values
@@ -173,17 +175,18 @@ impl Fields {
     }
 
     /// Refuses what nobody took: a caller counts on what it asked for.
-    pub(crate) fn finish(self) -> Result<(), Failure> {
+    pub(crate) fn finish(self) -> Result<(), HttpError> {
         let Some(name) = self.0.keys().next() else { return Ok(()) };
         let shown = without_long_words(name);
-        Err(Failure::invalid(&format!("{shown:?}"), "is not a field of this request; leave it out"))
+        Err(HttpError::invalid(&format!("{shown:?}"), "is not a field of this request; leave it out"))
     }
 }
 
 /// Reads the part of an address after `?`. A refusal says why, and repeats nothing that could be a secret.
-pub(crate) fn query<T: DeserializeOwned>(uri: &Uri) -> Result<T, Failure> {
-    let refused = |error: QueryRejection| Failure::new(Code::Invalid, without_long_words(&error.body_text()));
-    Query::try_from_uri(uri).map(|Query(asked)| asked).map_err(refused)
+pub(crate) fn query<T: DeserializeOwned>(uri: &Uri) -> Result<T, HttpError> {
+    let refused =
+        |error: QueryRejection| HttpError::new(Code::Invalid, without_long_words(&error.body_text()));
+    Query::try_from_uri(uri).map(|Query(parsed)| parsed).map_err(refused)
 }
 
 /// What a caller wrote, without what could be a secret in the wrong place: no token of ours is as short as any name of

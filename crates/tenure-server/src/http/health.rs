@@ -9,7 +9,7 @@ use serde::Serialize;
 use tenure_api::Code;
 use utoipa::ToSchema;
 
-use super::answer::{Failure, json};
+use super::response::{HttpError, json};
 use crate::app::App;
 
 /// Whether all is well.
@@ -40,9 +40,9 @@ pub(super) async fn alive() -> Response {
     responses((status = 200, description = "They will", body = Health)),
     extensions(("x-codes" = json!(["UNAVAILABLE"])))
 )]
-pub(super) async fn ready(State(app): State<Arc<App>>) -> Result<Response, Failure> {
-    match app.why_not_ready() {
+pub(super) async fn ready(State(app): State<Arc<App>>) -> Result<Response, HttpError> {
+    match app.not_ready_reason() {
         None => Ok(json(StatusCode::OK, &Health { status: "ready" })),
-        Some(reason) => Err(Failure::new(Code::Unavailable, reason)),
+        Some(reason) => Err(HttpError::new(Code::Unavailable, reason)),
     }
 }

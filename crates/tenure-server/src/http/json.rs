@@ -11,26 +11,26 @@ const DEEPEST: usize = 16;
 /// Reads one JSON value. Names that stand twice in an object and deep nesting are refused.
 pub(crate) fn parse(bytes: &[u8]) -> Result<Value, serde_json::Error> {
     let mut deserializer = serde_json::Deserializer::from_slice(bytes);
-    let value = Strict { levels: DEEPEST }.deserialize(&mut deserializer)?;
+    let value = StrictValueSeed { levels: DEEPEST }.deserialize(&mut deserializer)?;
     deserializer.end()?;
     Ok(value)
 }
 
 /// Reads a value with at most so many levels.
 #[derive(Clone, Copy)]
-struct Strict {
+struct StrictValueSeed {
     levels: usize,
 }
 
-impl Strict {
-    fn inner<E: de::Error>(self) -> Result<Strict, E> {
+impl StrictValueSeed {
+    fn nested<E: de::Error>(self) -> Result<StrictValueSeed, E> {
         let levels = self.levels.checked_sub(1);
         let too_deep = || E::custom(format_args!("nested deeper than {DEEPEST}"));
-        Ok(Strict { levels: levels.ok_or_else(too_deep)? })
+        Ok(StrictValueSeed { levels: levels.ok_or_else(too_deep)? })
     }
 }
 
-impl<'de> DeserializeSeed<'de> for Strict {
+impl<'de> DeserializeSeed<'de> for StrictValueSeed {
     type Value = Value;
 
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Value, D::Error> {
@@ -38,7 +38,7 @@ impl<'de> DeserializeSeed<'de> for Strict {
     }
 }
 
-impl<'de> Visitor<'de> for Strict {
+impl<'de> Visitor<'de> for StrictValueSeed {
     type Value = Value;
 
     fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -70,7 +70,7 @@ impl<'de> Visitor<'de> for Strict {
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut access: A) -> Result<Value, A::Error> {
-        let inner = self.inner()?;
+        let inner = self.nested()?;
         let mut values = Vec::new();
         while let Some(value) = access.next_element_seed(inner)? {
             values.push(value);
@@ -79,7 +79,7 @@ impl<'de> Visitor<'de> for Strict {
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut access: A) -> Result<Value, A::Error> {
-        let inner = self.inner()?;
+        let inner = self.nested()?;
         let mut values = Map::new();
         while let Some(name) = access.next_key::<String>()? {
             if values.contains_key(&name) {

@@ -13,7 +13,7 @@ use prometheus_client::metrics::gauge::{ConstGauge, Gauge};
 use prometheus_client::metrics::info::Info;
 use prometheus_client::registry::Registry;
 use tenure_api::Code;
-use tenure_core::kernel::SessionState;
+use tenure_core::kernel::IntentSessionState;
 use tokio::time::Instant;
 
 use crate::app::App;
@@ -56,19 +56,20 @@ pub(super) async fn metrics(State(app): State<Arc<App>>) -> Response {
 /// Metrics that are read from the state of the server at scrape time. They get a registry per scrape: a `Collector` in the
 /// registry of [`Metrics`](crate::metrics::Metrics) would need a reference back to `App`.
 fn current(app: &App) -> Registry {
-    let (registrar, feed) = (&app.registrar, app.registrar.feed());
+    let (registrar, feed) = (&app.registrar, app.registrar.event_feed());
     let sessions = Family::<Label<&str>, Gauge>::default();
-    let by_state = SessionState::ALL.map(|state| sessions.get_or_create_owned(&[("state", state.as_str())]));
+    let by_state =
+        IntentSessionState::ALL.map(|state| sessions.get_or_create_owned(&[("state", state.as_str())]));
     let (leases, waiting, agents, agents_waiting) = registrar.read(|state| {
-        for session in state.sessions() {
+        for session in state.intent_sessions() {
             by_state[session.state as usize].inc();
         }
-        (state.live_leases(), state.waiting_count(), state.agents().count(), state.pending().count())
+        (state.lease_count(), state.waiter_count(), state.agents().count(), state.waiting_agents().count())
     });
     let mut registry = Registry::with_prefix(PREFIX);
     registry.register("build", "Version of the server", Info::new([("version", env!("CARGO_PKG_VERSION"))]));
     let mut gauge = |name, help, value: usize| registry.register(name, help, ConstGauge::new(value));
-    gauge("ready", "Readiness: 1 while requests are answered", app.why_not_ready().is_none().into());
+    gauge("ready", "Readiness: 1 while requests are answered", app.not_ready_reason().is_none().into());
     gauge("leases", "Active leases", leases);
     gauge("waiting", "Requests waiting in a queue", waiting);
     gauge("inbox_depth", "Requests waiting for the writer", registrar.inbox_depth());
@@ -76,8 +77,12 @@ fn current(app: &App) -> Registry {
     gauge("agents_waiting", "Manifests waiting for their leases", agents_waiting);
     registry.register("sessions", "Intent sessions, by state", sessions);
     registry.register("ledger_seq", "Number of the last event", ConstGauge::new(feed.head().seq.0));
-    registry.register("ledger_batches", "Durable writes since the start", ConstCounter::new(feed.batches()));
-    let control_events = app.control.desk.counters.events.clone();
+    registry.register(
+        "ledger_batches",
+        "Durable writes since the start",
+        ConstCounter::new(feed.published_batches()),
+    );
+    let control_events = app.control.controller.counters.events.clone();
     registry.register("control_events", "Control lease changes and blocked inputs", control_events);
     registry
 }

@@ -1,21 +1,21 @@
 //! HTTP: one file per subject.
 
 pub(crate) mod accept;
-pub(crate) mod answer;
 pub(crate) mod auth;
 pub(crate) mod body;
 pub(crate) mod events;
 mod explain;
 pub(crate) mod fields;
 mod health;
+pub(crate) mod host_names;
 pub(crate) mod json;
 pub(crate) mod leases;
 mod metrics;
-pub(crate) mod names;
 mod openapi;
 pub mod origin;
 mod queue;
-pub(crate) mod refusal;
+pub(crate) mod reply_error;
+pub(crate) mod response;
 mod stream;
 mod tokens;
 pub(crate) mod websocket;
@@ -29,8 +29,8 @@ use tenure_api::Code;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use self::answer::Failure;
-pub(crate) use self::names::Names;
+pub(crate) use self::host_names::HostNames;
+use self::response::HttpError;
 pub(crate) use self::tokens::finish_revoking as finish_revoking_tokens;
 use crate::app::App;
 use crate::{agents, control, files, intents};
@@ -38,7 +38,7 @@ use crate::{agents, control, files, intents};
 /// Every route. `auth` has the table of what each needs; a route that is not in it cannot be reached.
 pub(crate) fn router(app: Arc<App>) -> Router {
     routes()
-        .fallback(control::elsewhere)
+        .fallback(control::fallback)
         .layer(from_fn_with_state(app.clone(), auth::require))
         .layer(from_fn_with_state(app.clone(), intents::lan_only))
         .layer(from_fn_with_state(app.clone(), origin::check))
@@ -47,11 +47,11 @@ pub(crate) fn router(app: Arc<App>) -> Router {
 }
 
 fn routes() -> Router<Arc<App>> {
-    described().split_for_parts().0
+    documented_routes().split_for_parts().0
 }
 
 /// Every route with what is said of it. One without a description is not part of the interface.
-fn described() -> OpenApiRouter<Arc<App>> {
+fn documented_routes() -> OpenApiRouter<Arc<App>> {
     OpenApiRouter::new()
         .merge(leases::routes())
         .merge(work::routes())
@@ -70,6 +70,6 @@ fn described() -> OpenApiRouter<Arc<App>> {
         .routes(routes!(openapi::openapi))
 }
 
-pub(crate) fn no_such_route() -> Failure {
-    Failure::new(Code::NotFound, "there is no such address; plain leases are under /v1/leases")
+pub(crate) fn no_such_route() -> HttpError {
+    HttpError::new(Code::NotFound, "there is no such address; plain leases are under /v1/leases")
 }

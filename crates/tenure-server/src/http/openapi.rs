@@ -35,7 +35,7 @@ use crate::{control, intents};
     ),
     components(schemas(Code, Problem, ServerEvent))
 )]
-struct Described;
+struct ApiDescription;
 
 /// The field in which a route names the codes of its own. It does not go out.
 const CODES: &str = "x-codes";
@@ -44,13 +44,14 @@ const CODES: &str = "x-codes";
 const CODES_OF_RESPONSE: &str = "/content/application~1problem+json/schema/allOf/1/properties/code/enum";
 
 /// What any request may meet.
-const ANYWHERE: &[Code] = &[Code::ForeignOrigin, Code::ForeignHost, Code::Internal, Code::TooManyConnections];
+const COMMON_CODES: &[Code] =
+    &[Code::ForeignOrigin, Code::ForeignHost, Code::Internal, Code::TooManyConnections];
 /// What any request may meet that needs a token.
-const WITH_TOKEN: &[Code] = &[Code::Unauthorized, Code::Forbidden];
+const TOKEN_CODES: &[Code] = &[Code::Unauthorized, Code::Forbidden];
 /// What any request with a body may meet.
-const WITH_BODY: &[Code] = &[Code::Invalid, Code::TooSlow, Code::TooLarge, Code::UnsupportedType];
+const BODY_CODES: &[Code] = &[Code::Invalid, Code::TooSlow, Code::TooLarge, Code::UnsupportedType];
 /// What any request may meet that changes something.
-const CHANGING: &[Code] = &[
+const WRITE_CODES: &[Code] = &[
     Code::Busy,
     Code::TooLate,
     Code::Unavailable,
@@ -77,8 +78,8 @@ pub(super) async fn openapi() -> Response {
 
 /// The description as it goes out, and as it is kept in `docs/openapi.json`.
 fn text() -> String {
-    let (_, routes) = super::described().split_for_parts();
-    let mut described = Described::openapi();
+    let (_, routes) = super::documented_routes().split_for_parts();
+    let mut described = ApiDescription::openapi();
     described.merge(routes);
     let mut document = serde_json::to_value(&described).expect("a description is JSON");
     control::complete_description(&mut document);
@@ -111,13 +112,14 @@ fn complete(document: &mut Value) {
 
 fn complete_operation(path: &str, method: &str, operation: &mut Value) {
     let method = Method::from_bytes(method.to_uppercase().as_bytes()).expect("utoipa knows methods");
-    let mut codes: Vec<Code> = ANYWHERE.to_vec();
+    let mut codes: Vec<Code> = COMMON_CODES.to_vec();
     let scopes: Vec<_> = scopes_of(&method, path).iter().map(|scope| format!("`{scope}`")).collect();
     if !scopes.is_empty() {
-        codes.extend(WITH_TOKEN);
+        codes.extend(TOKEN_CODES);
         operation["security"] = json!([{ "bearer": [] }]);
-        let said = operation["description"].as_str().map(|text| format!("{text}\n\n")).unwrap_or_default();
-        operation["description"] = format!("{said}Needs the scope {}.", scopes.join(" or ")).into();
+        let description =
+            operation["description"].as_str().map(|text| format!("{text}\n\n")).unwrap_or_default();
+        operation["description"] = format!("{description}Needs the scope {}.", scopes.join(" or ")).into();
     }
     if path.starts_with(intents::BELOW) {
         codes.push(Code::LanOnly);
@@ -125,10 +127,10 @@ fn complete_operation(path: &str, method: &str, operation: &mut Value) {
     let has_own_shape =
         operation.as_object_mut().and_then(|fields| fields.remove(control::OWN_SHAPE)).is_some();
     if operation.get("requestBody").is_some() && !has_own_shape {
-        codes.extend(WITH_BODY);
+        codes.extend(BODY_CODES);
     }
     if method != Method::GET && !has_own_shape {
-        codes.extend(CHANGING);
+        codes.extend(WRITE_CODES);
     }
     if let Some(Value::Array(own)) = operation.as_object_mut().and_then(|fields| fields.remove(CODES)) {
         codes.extend(own.iter().map(|name| named(name.as_str().unwrap_or_default())));
@@ -196,11 +198,12 @@ fn response_name(response: &Value) -> String {
     let is_in = |code: &str, group: &[Code]| group.iter().any(|known| known.as_str() == code);
     let is_common = |code: &str| {
         let of_device = ProblemCode::ALL.iter().any(|known| known.as_str() == code);
-        of_device || [ANYWHERE, WITH_TOKEN, WITH_BODY, CHANGING].iter().any(|group| is_in(code, group))
+        of_device
+            || [COMMON_CODES, TOKEN_CODES, BODY_CODES, WRITE_CODES].iter().any(|group| is_in(code, group))
     };
     let mut naming: Vec<_> = codes.iter().filter(|code| !is_common(code)).collect();
     if naming.is_empty() {
-        naming.extend(codes.iter().find(|code| !is_in(code, ANYWHERE)).or(codes.first()));
+        naming.extend(codes.iter().find(|code| !is_in(code, COMMON_CODES)).or(codes.first()));
     }
     let words = naming.iter().flat_map(|code| code.split('_'));
     words.fold(prefix.to_owned(), |name, word| name + &word[..1] + &word[1..].to_ascii_lowercase())
@@ -219,7 +222,7 @@ fn tidy(schema: &mut Value) {
             property["type"] = only.clone();
         }
         let choices = property.get("oneOf").and_then(Value::as_array);
-        let is_null = |choice: &&Value| choice.get("type").is_none_or(|name| name != "null");
+        let is_null = |alternative: &&Value| alternative.get("type").is_none_or(|name| name != "null");
         if let Some(only) = choices.and_then(|choices| choices.iter().find(is_null)) {
             *property = only.clone();
         }

@@ -10,8 +10,8 @@ use axum::response::Response;
 use tenure_api::{Code, Problem};
 
 use super::accept::Peer;
-use super::answer::Failure;
-use super::names::Names;
+use super::host_names::HostNames;
+use super::response::HttpError;
 use crate::app::App;
 
 /// Lets a request on only if it is meant for this server, and not sent by a page of another.
@@ -19,21 +19,21 @@ pub(crate) async fn check(
     State(app): State<Arc<App>>,
     request: Request,
     next: Next,
-) -> Result<Response, Failure> {
+) -> Result<Response, HttpError> {
     let is_local = matches!(request.extensions().get(), Some(Peer::Local { .. }));
     // Whoever reached the local socket meant it: it has no name. But no page reaches it by itself.
-    let names = app.names.as_ref().filter(|_| !is_local);
+    let names = app.host_names.as_ref().filter(|_| !is_local);
     judge(request.headers(), request.uri(), names, is_local)?;
     Ok(next.run(request).await)
 }
 
 /// The same check for another server on this machine, which speaks plain HTTP.
-pub struct HostCheck(Names);
+pub struct HostCheck(HostNames);
 
 impl HostCheck {
     /// `hosts` is what else that server is called than by its address, with or without a port.
     pub fn new(address: SocketAddr, hosts: &[String]) -> Self {
-        Self(Names::new(address, hosts, None))
+        Self(HostNames::new(address, hosts, None))
     }
 
     /// Whether a request is meant for that server, and not sent by a page of another.
@@ -42,18 +42,18 @@ impl HostCheck {
     }
 }
 
-fn judge(headers: &HeaderMap, uri: &Uri, names: Option<&Names>, is_local: bool) -> Result<(), Failure> {
-    let is_ours = |host: &str| names.is_none_or(|names| names.contain(host));
+fn judge(headers: &HeaderMap, uri: &Uri, names: Option<&HostNames>, is_local: bool) -> Result<(), HttpError> {
+    let is_ours = |host: &str| names.is_none_or(|names| names.contains(host));
     let host = only(headers, &header::HOST);
     let target = uri.authority().map(|authority| authority.as_str());
     if !host.is_ok_and(|host| host.map_or(is_local, is_ours)) || !target.is_none_or(is_ours) {
         let detail =
             "the Host header must name this server as it was configured; docs/guides/access.md says how";
-        return Err(Failure::new(Code::ForeignHost, detail));
+        return Err(HttpError::new(Code::ForeignHost, detail));
     }
-    let own_page = |origin: &str| names.is_some_and(|names| names.contain_origin(origin));
+    let own_page = |origin: &str| names.is_some_and(|names| names.contains_origin(origin));
     if !only(headers, &header::ORIGIN).is_ok_and(|origin| origin.is_none_or(own_page)) {
-        return Err(Failure::new(Code::ForeignOrigin, "programs leave the Origin header out"));
+        return Err(HttpError::new(Code::ForeignOrigin, "programs leave the Origin header out"));
     }
     Ok(())
 }

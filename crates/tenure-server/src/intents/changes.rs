@@ -4,14 +4,14 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
-use tenure_core::kernel::{Event, Fence, GUARD, State, guard};
+use tenure_core::kernel::{Event, Fence, KernelState, LEADER_LOCK, leader_lock};
 use tenure_ledger::Seq;
-use tenure_registrar::shell::{Observer, View};
+use tenure_registrar::runtime::{Observer, StateView};
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep_until};
 
 use crate::app::App;
-use crate::http::answer::Failure;
+use crate::http::response::HttpError;
 
 /// Hears of every event on the thread that tells everybody.
 pub(crate) struct Changes {
@@ -19,12 +19,12 @@ pub(crate) struct Changes {
     /// Whether what is being told will change something for who waits.
     is_due: AtomicBool,
     /// The guard's fence; 0 where nobody has had it.
-    guard: AtomicU64,
+    leader_fence: AtomicU64,
     /// Who else is told of everything, first.
     next: Arc<dyn Observer>,
 }
 
-pub(super) struct Looked<T> {
+pub(super) struct PollResult<T> {
     pub(super) found: T,
     /// Whether that is what was waited for.
     pub(super) is_enough: bool,
@@ -33,31 +33,32 @@ pub(super) struct Looked<T> {
 }
 
 impl Changes {
-    pub(crate) fn new(view: &View, next: Arc<dyn Observer>) -> Arc<Self> {
-        let held = view.read(|state| state.leases_on_resource(&guard()).next().map(|lease| lease.fence.0));
+    pub(crate) fn new(view: &StateView, next: Arc<dyn Observer>) -> Arc<Self> {
+        let held =
+            view.read(|state| state.leases_on_resource(&leader_lock()).next().map(|lease| lease.fence.0));
         Arc::new(Self {
             signal: watch::Sender::new(0),
             is_due: AtomicBool::new(false),
-            guard: AtomicU64::new(held.unwrap_or(0)),
+            leader_fence: AtomicU64::new(held.unwrap_or(0)),
             next,
         })
     }
 
-    fn is_guard(&self, lease: Fence) -> bool {
-        self.guard.load(Ordering::Relaxed) == lease.0
+    fn is_leader_fence(&self, lease: Fence) -> bool {
+        self.leader_fence.load(Ordering::Relaxed) == lease.0
     }
 }
 
 impl Observer for Changes {
-    fn happens(&self, seq: Seq, event: &Event, before: &State) {
-        self.next.happens(seq, event, before);
+    fn before_event(&self, seq: Seq, event: &Event, before: &KernelState) {
+        self.next.before_event(seq, event, before);
         match event {
             Event::Intent(_) => self.is_due.store(true, Ordering::Relaxed),
-            Event::Issued(issued) if issued.resource.as_str() == GUARD => {
-                self.guard.store(issued.fence.0, Ordering::Relaxed);
+            Event::Issued(issued) if issued.resource.as_str() == LEADER_LOCK => {
+                self.leader_fence.store(issued.fence.0, Ordering::Relaxed);
             }
             Event::Released { lease, .. } | Event::Expired { lease, .. } | Event::Revoked { lease, .. }
-                if self.is_guard(*lease) =>
+                if self.is_leader_fence(*lease) =>
             {
                 self.is_due.store(true, Ordering::Relaxed);
             }
@@ -65,8 +66,8 @@ impl Observer for Changes {
         }
     }
 
-    fn told(&self, took: Duration) {
-        self.next.told(took);
+    fn batch_published(&self, took: Duration) {
+        self.next.batch_published(took);
         // By now the view has it: whoever looks sees it.
         if self.is_due.swap(false, Ordering::Relaxed) {
             self.signal.send_modify(|times| *times += 1);
@@ -78,15 +79,15 @@ impl Observer for Changes {
 pub(super) async fn wait<T>(
     app: &App,
     wait_ms: u64,
-    mut look: impl FnMut() -> Result<Looked<T>, Failure>,
-) -> Result<T, Failure> {
+    mut look: impl FnMut() -> Result<PollResult<T>, HttpError>,
+) -> Result<T, HttpError> {
     let deadline = Instant::now() + Duration::from_millis(wait_ms);
     let mut signal = app.intents.changes.signal.subscribe();
     let mut is_last = wait_ms == 0;
     loop {
         // Marked as seen before looking: what comes in between wakes it again.
         signal.borrow_and_update();
-        let Looked { found, is_enough, again_in } = look()?;
+        let PollResult { found, is_enough, again_in } = look()?;
         if is_enough || is_last {
             return Ok(found);
         }
@@ -94,7 +95,7 @@ pub(super) async fn wait<T>(
         tokio::select! {
             changed = signal.changed() => is_last = changed.is_err(),
             () = sleep_until(again.map_or(deadline, |again| again.min(deadline))) => {}
-            () = app.stopping() => is_last = true,
+            () = app.wait_for_stop() => is_last = true,
             () = app.registrar.ended() => is_last = true,
         }
         is_last |= Instant::now() >= deadline;

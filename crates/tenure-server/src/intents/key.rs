@@ -54,9 +54,9 @@ impl IntentSecrets {
     }
 }
 
-pub(super) struct Keys(IntentSecrets);
+pub(super) struct IntentKeyDeriver(IntentSecrets);
 
-impl Keys {
+impl IntentKeyDeriver {
     pub(super) fn new(secrets: IntentSecrets) -> Self {
         Self(secrets)
     }
@@ -76,32 +76,32 @@ fn message(intent: &Intent) -> String {
         profile.push(PARTS);
         profile.push_str(&hex::encode(Sha256::digest(intent.params.as_bytes())));
     }
-    format!("{CONTEXT}|{TYPE}|{}|{profile}|{}", target.id(), target.bucket())
+    format!("{CONTEXT}|{TYPE}|{}|{profile}|{}", target.id(), target.key_bucket())
 }
 
 #[cfg(test)]
 mod tests {
     use std::sync::Arc;
 
-    use tenure_core::kernel::Target;
+    use tenure_core::kernel::IntentTarget;
 
     use super::*;
 
-    fn intent(target: Target, params: &str) -> Intent {
+    fn intent(target: IntentTarget, params: &str) -> Intent {
         Intent { target, profile: "hd".into(), params: params.into(), correlation: Arc::from("") }
     }
 
     fn live(params: &str) -> Intent {
-        intent(Target::Service("1:0:19:283D:3FB:1:C00000:0:0:0:".into()), params)
+        intent(IntentTarget::Service("1:0:19:283D:3FB:1:C00000:0:0:0:".into()), params)
     }
 
     fn recording(start_ms: u64) -> Intent {
-        intent(Target::Recording { id: "rec-7".into(), start_ms }, "")
+        intent(IntentTarget::Recording { id: "rec-7".into(), start_ms }, "")
     }
 
-    fn keys(current: &str, previous: Option<&str>) -> Keys {
+    fn keys(current: &str, previous: Option<&str>) -> IntentKeyDeriver {
         let secret = |text: &str| IntentSecret::new(text).unwrap();
-        Keys::new(IntentSecrets { current: secret(current), previous: previous.map(secret) })
+        IntentKeyDeriver::new(IntentSecrets { current: secret(current), previous: previous.map(secret) })
     }
 
     // S1-22, S1-26, S1-27, S1-28, S1-29

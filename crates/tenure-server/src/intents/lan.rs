@@ -16,7 +16,7 @@ use thiserror::Error;
 use super::settings::IntentSettings;
 use crate::app::App;
 use crate::http::accept::Peer;
-use crate::http::answer::Failure;
+use crate::http::response::HttpError;
 
 /// Lets a request on that is for intents only if it comes from a network that may ask. It is asked before anybody looks
 /// at tokens.
@@ -24,7 +24,7 @@ pub(crate) async fn lan_only(
     State(app): State<Arc<App>>,
     request: Request,
     next: Next,
-) -> Result<Response, Failure> {
+) -> Result<Response, HttpError> {
     if request.uri().path().starts_with(super::BELOW) {
         let peer = request.extensions().get().copied().unwrap_or(Peer::Network { address: None });
         check(&app.intents.settings, peer, request.headers())?;
@@ -32,10 +32,10 @@ pub(crate) async fn lan_only(
     Ok(next.run(request).await)
 }
 
-fn check(settings: &IntentSettings, peer: Peer, headers: &HeaderMap) -> Result<(), Failure> {
+fn check(settings: &IntentSettings, peer: Peer, headers: &HeaderMap) -> Result<(), HttpError> {
     let refused = |why: &str| {
         let remedy = "docs/errors/LAN_ONLY.md says how networks and proxies are let in";
-        Err(Failure::new(Code::LanOnly, format!("{why}; {remedy}")))
+        Err(HttpError::new(Code::LanOnly, format!("{why}; {remedy}")))
     };
     let peer = match peer {
         Peer::Local { .. } => return Ok(()),
@@ -48,7 +48,7 @@ fn check(settings: &IntentSettings, peer: Peer, headers: &HeaderMap) -> Result<(
     let Some(caller) = caller(peer, lines.as_deref(), &settings.trusted_proxies) else {
         return refused("the header X-Forwarded-For of a trusted proxy cannot be read");
     };
-    if contain(&settings.lan_allowed, caller) {
+    if any_contains(&settings.lan_allowed, caller) {
         return Ok(());
     }
     refused("this may be asked for from the local network only, and the request comes from elsewhere")
@@ -58,7 +58,7 @@ fn check(settings: &IntentSettings, peer: Peer, headers: &HeaderMap) -> Result<(
 /// connected is trusted, and what it says cannot be read.
 fn caller(peer: IpAddr, lines: Option<&[&str]>, trusted: &[Network]) -> Option<IpAddr> {
     let peer = peer.to_canonical();
-    if !contain(trusted, peer) {
+    if !any_contains(trusted, peer) {
         // Anybody can write this header.
         return Some(peer);
     }
@@ -66,14 +66,14 @@ fn caller(peer: IpAddr, lines: Option<&[&str]>, trusted: &[Network]) -> Option<I
     // All lines are one list; each proxy adds whom it saw at its end.
     for hop in lines?.iter().rev().flat_map(|line| line.rsplit(',')) {
         caller = hop.trim_matches([' ', '\t']).parse::<IpAddr>().ok()?.to_canonical();
-        if !contain(trusted, caller) {
+        if !any_contains(trusted, caller) {
             break;
         }
     }
     Some(caller)
 }
 
-fn contain(networks: &[Network], address: IpAddr) -> bool {
+fn any_contains(networks: &[Network], address: IpAddr) -> bool {
     networks.iter().any(|network| network.contains(address))
 }
 

@@ -13,29 +13,29 @@
 mod changes;
 mod key;
 mod lan;
-mod office;
-mod read;
+mod parse;
 mod sessions;
 mod settings;
-mod stop;
+mod submit;
 mod view;
 mod worker;
+mod worker_api;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use tenure_core::kernel::Span;
+use tenure_core::kernel::TickDuration;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 pub(crate) use self::changes::Changes;
-use self::key::Keys;
+use self::key::IntentKeyDeriver;
 pub use self::key::{EmptySecret, IntentSecret, IntentSecrets};
 pub(crate) use self::lan::lan_only;
 pub use self::lan::{InvalidNetwork, Network};
-pub use self::office::Office;
 pub use self::settings::IntentSettings;
 pub(crate) use self::view::view_of;
+pub use self::worker_api::WorkerApi;
 use crate::app::App;
 
 /// What every route of intents begins with.
@@ -44,18 +44,18 @@ pub(crate) const BELOW: &str = "/api/v3/";
 pub(crate) const DOMAIN: &str = "system:";
 
 /// The intents face.
-pub(crate) struct Intents {
+pub(crate) struct IntentsApi {
     settings: IntentSettings,
-    keys: Keys,
+    keys: IntentKeyDeriver,
     /// Whether an intent takes its lease when it is accepted, and not only when a worker takes it.
     api_leases: AtomicBool,
     changes: Arc<Changes>,
 }
 
-impl Intents {
+impl IntentsApi {
     pub(crate) fn new(settings: IntentSettings, secrets: IntentSecrets, changes: Arc<Changes>) -> Self {
         let api_leases = AtomicBool::new(settings.api_leases);
-        Self { settings, keys: Keys::new(secrets), api_leases, changes }
+        Self { settings, keys: IntentKeyDeriver::new(secrets), api_leases, changes }
     }
 
     /// From the next intent on, the lease is taken when it is accepted, or is not. What was accepted stays as it is.
@@ -63,22 +63,22 @@ impl Intents {
         self.api_leases.store(on, Ordering::Release);
     }
 
-    fn patience(&self) -> Span {
-        Span::from_millis(self.settings.start_within_ms)
+    fn patience(&self) -> TickDuration {
+        TickDuration::from_millis(self.settings.start_within_ms)
     }
 
     /// How long the lease lasts that an intent takes when it is accepted; nothing where it takes none.
-    fn lease_at_once(&self) -> Option<Span> {
+    fn lease_at_once(&self) -> Option<TickDuration> {
         let is_on = self.api_leases.load(Ordering::Acquire);
-        is_on.then(|| Span::from_millis(self.settings.lease_ttl_ms))
+        is_on.then(|| TickDuration::from_millis(self.settings.lease_ttl_ms))
     }
 }
 
 /// The routes of intents and of the worker.
 pub(crate) fn routes() -> OpenApiRouter<Arc<App>> {
     OpenApiRouter::new()
-        .routes(routes!(stop::intend))
+        .routes(routes!(submit::submit_intent))
         .routes(routes!(sessions::list))
-        .routes(routes!(sessions::show, stop::stop))
+        .routes(routes!(sessions::show, submit::stop))
         .merge(worker::routes())
 }

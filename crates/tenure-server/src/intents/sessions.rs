@@ -6,32 +6,32 @@ use axum::extract::{Path, State};
 use axum::http::{StatusCode, Uri};
 use axum::response::Response;
 use serde::Deserialize;
-use tenure_api::{SessionView, Sessions};
-use tenure_core::kernel::{self, Holder, Session, SessionState};
+use tenure_api::{IntentSessionList, IntentSessionView};
+use tenure_core::kernel::{self, Holder, IntentSession, IntentSessionState};
 
-use super::changes::{Looked, wait};
-use super::view::{anchor, view_of};
+use super::changes::{PollResult, wait};
+use super::view::{clock_anchor, view_of};
 use crate::app::App;
-use crate::http::answer::{Failure, json};
 use crate::http::auth::Caller;
 use crate::http::fields::query;
-use crate::http::refusal::no_such_session;
+use crate::http::reply_error::no_such_session;
+use crate::http::response::{HttpError, json};
 
 /// The longest wait, in milliseconds.
-pub(super) const MOST_WAIT_MS: u64 = 60_000;
+pub(super) const MAX_WAIT_MS: u64 = 60_000;
 /// The most sessions in one answer.
-const MOST: usize = 1_000;
+const MAX_LIMIT: usize = 1_000;
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
-struct AskedOne {
+struct SessionQuery {
     wait_ms: Option<u64>,
     since: Option<u64>,
 }
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct AskedAll {
+struct SessionsQuery {
     state: Option<String>,
     limit: Option<usize>,
 }
@@ -47,7 +47,7 @@ struct AskedAll {
         ("waitMs" = Option<u64>, Query, description = "How long to wait for a change, in milliseconds; without `since`, nobody waits for a session that runs or is over", maximum = 60_000),
         ("since" = Option<u64>, Query, description = "The `revision` that is known: wait for a later one"),
     ),
-    responses((status = 200, description = "The session", body = SessionView)),
+    responses((status = 200, description = "The session", body = IntentSessionView)),
     extensions(("x-codes" = json!(["INVALID", "NOT_FOUND"])))
 )]
 pub(super) async fn show(
@@ -55,20 +55,20 @@ pub(super) async fn show(
     caller: Caller,
     path: Result<Path<String>, axum::extract::rejection::PathRejection>,
     uri: Uri,
-) -> Result<Response, Failure> {
+) -> Result<Response, HttpError> {
     let Path(id) = path.map_err(|_| no_such_session())?;
-    let AskedOne { wait_ms, since } = query(&uri)?;
-    let wait_ms = checked_wait(wait_ms)?;
+    let SessionQuery { wait_ms, since } = query(&uri)?;
+    let wait_ms = validate_wait(wait_ms)?;
     let mut first = None;
     let view = wait(&app, wait_ms, || {
         let (session, anchor) = app
             .registrar
-            .read(|state| find(state, &caller, &id).map(|session| (session.clone(), anchor(state))))?;
-        let is_settled = matches!(session.state, SessionState::Running | SessionState::Ended);
+            .read(|state| find(state, &caller, &id).map(|session| (session.clone(), clock_anchor(state))))?;
+        let is_settled = matches!(session.state, IntentSessionState::Running | IntentSessionState::Ended);
         // Without a revision that is known, whatever comes after what is seen first.
         let known = since.or(*first.get_or_insert((!is_settled).then_some(session.revision)));
         let is_enough = known.is_none_or(|known| session.revision > known);
-        Ok(Looked { found: view_of(&session, anchor), is_enough, again_in: None })
+        Ok(PollResult { found: view_of(&session, anchor), is_enough, again_in: None })
     });
     Ok(json(StatusCode::OK, &view.await?))
 }
@@ -83,51 +83,59 @@ pub(super) async fn show(
         ("state" = Option<String>, Query, description = "Only those that are there: `NEW`, `STARTING`, `RUNNING`, `STOPPING` or `ENDED`"),
         ("limit" = Option<usize>, Query, description = "So many at the most", minimum = 1, maximum = 1_000),
     ),
-    responses((status = 200, description = "The sessions", body = Sessions)),
+    responses((status = 200, description = "The sessions", body = IntentSessionList)),
     extensions(("x-codes" = json!(["INVALID"])))
 )]
-pub(super) async fn list(State(app): State<Arc<App>>, caller: Caller, uri: Uri) -> Result<Response, Failure> {
-    let asked: AskedAll = query(&uri)?;
-    let limit = asked.limit.unwrap_or(MOST);
-    if !(1..=MOST).contains(&limit) {
-        return Err(Failure::invalid("limit", &format!("must be from 1 to {MOST}")));
+pub(super) async fn list(
+    State(app): State<Arc<App>>,
+    caller: Caller,
+    uri: Uri,
+) -> Result<Response, HttpError> {
+    let query: SessionsQuery = query(&uri)?;
+    let limit = query.limit.unwrap_or(MAX_LIMIT);
+    if !(1..=MAX_LIMIT).contains(&limit) {
+        return Err(HttpError::invalid("limit", &format!("must be from 1 to {MAX_LIMIT}")));
     }
-    let state = asked.state.as_deref().map(state_named).transpose()?;
+    let state = query.state.as_deref().map(state_named).transpose()?;
     let (mut found, anchor) = app.registrar.read(|all| {
-        let is_wanted = |session: &&Session| state.is_none_or(|state| state == session.state);
-        let wanted = all.sessions().filter(is_wanted);
-        let seen = wanted.filter(|session| may_see(&caller, session));
-        (seen.cloned().collect::<Vec<_>>(), anchor(all))
+        let is_selected = |session: &&IntentSession| state.is_none_or(|state| state == session.state);
+        let selected = all.intent_sessions().filter(is_selected);
+        let seen = selected.filter(|session| can_see(&caller, session));
+        (seen.cloned().collect::<Vec<_>>(), clock_anchor(all))
     });
     found.sort_unstable_by_key(|session| std::cmp::Reverse((session.accepted_at, session.revision)));
     let sessions = found.iter().take(limit).map(|session| view_of(session, anchor)).collect();
-    Ok(json(StatusCode::OK, &Sessions { sessions }))
+    Ok(json(StatusCode::OK, &IntentSessionList { sessions }))
 }
 
 /// The session that somebody named, if that one may act on what it shows.
-pub(super) fn find<'a>(state: &'a kernel::State, caller: &Caller, id: &str) -> Result<&'a Session, Failure> {
+pub(super) fn find<'a>(
+    state: &'a kernel::KernelState,
+    caller: &Caller,
+    id: &str,
+) -> Result<&'a IntentSession, HttpError> {
     let id = Holder::parse(id).map_err(|_| no_such_session())?;
-    let session = state.session(&id).ok_or_else(no_such_session)?;
+    let session = state.intent_session(&id).ok_or_else(no_such_session)?;
     caller.require_resource(session.intent.target.resource().as_str())?;
     Ok(session)
 }
 
-fn may_see(caller: &Caller, session: &Session) -> bool {
+fn can_see(caller: &Caller, session: &IntentSession) -> bool {
     // Mostly a token is limited to nothing, and then no name has to be made.
-    caller.resources.is_empty() || caller.may_see(session.intent.target.resource().as_str())
+    caller.resources.is_empty() || caller.can_see(session.intent.target.resource().as_str())
 }
 
-pub(super) fn checked_wait(wait_ms: Option<u64>) -> Result<u64, Failure> {
+pub(super) fn validate_wait(wait_ms: Option<u64>) -> Result<u64, HttpError> {
     let wait_ms = wait_ms.unwrap_or(0);
-    if wait_ms <= MOST_WAIT_MS {
+    if wait_ms <= MAX_WAIT_MS {
         return Ok(wait_ms);
     }
-    Err(Failure::invalid("waitMs", &format!("must be from 0 to {MOST_WAIT_MS}")))
+    Err(HttpError::invalid("waitMs", &format!("must be from 0 to {MAX_WAIT_MS}")))
 }
 
-fn state_named(name: &str) -> Result<SessionState, Failure> {
-    SessionState::parse(name).ok_or_else(|| {
-        let names = SessionState::ALL.map(SessionState::as_str).join(", ");
-        Failure::invalid("state", &format!("must be one of {names}"))
+fn state_named(name: &str) -> Result<IntentSessionState, HttpError> {
+    IntentSessionState::parse(name).ok_or_else(|| {
+        let names = IntentSessionState::ALL.map(IntentSessionState::as_str).join(", ");
+        HttpError::invalid("state", &format!("must be one of {names}"))
     })
 }

@@ -1,22 +1,25 @@
 //! Sessions as JSON, and their ids.
 
-use tenure_api::{Code, IntentAccepted, SessionNow, SessionView};
-use tenure_core::kernel::{Anchor, Holder, IntentAnswer, Session, SessionEnd, SessionState, State, Target};
+use tenure_api::{AcceptedIntent, Code, IntentSessionStatus, IntentSessionView};
+use tenure_core::kernel::{
+    ClockAnchor, Holder, IntentOutcome, IntentSession, IntentSessionEnd, IntentSessionState, IntentTarget,
+    KernelState,
+};
 
-use super::read;
-use crate::http::answer::Failure;
-use crate::http::names::time_by;
-use crate::http::refusal::unexpected;
+use super::parse;
+use crate::http::host_names::format_tick_with_anchor;
+use crate::http::reply_error::unexpected;
+use crate::http::response::HttpError;
 
 /// A session, with its times as `anchor` ties them to the world's.
-pub(crate) fn view_of(session: &Session, anchor: Anchor) -> SessionView {
+pub(crate) fn view_of(session: &IntentSession, anchor: ClockAnchor) -> IntentSessionView {
     let text = |text: &str| Some(text.to_owned()).filter(|text| !text.is_empty());
     let intent = &session.intent;
     let (service_ref, recording_id, start_ms) = match &intent.target {
-        Target::Service(service) => (text(service), None, None),
-        Target::Recording { id, start_ms } => (None, text(id), Some(*start_ms)),
+        IntentTarget::Service(service) => (text(service), None, None),
+        IntentTarget::Recording { id, start_ms } => (None, text(id), Some(*start_ms)),
     };
-    SessionView {
+    IntentSessionView {
         session_id: session.id.as_str().to_owned(),
         state: session.state.as_str().to_owned(),
         reason: reason(session.end),
@@ -27,24 +30,28 @@ pub(crate) fn view_of(session: &Session, anchor: Anchor) -> SessionView {
         recording_id,
         start_ms,
         profile_id: intent.profile.to_string(),
-        params: read::read(&intent.params),
+        params: parse::read(&intent.params),
         slot: session.slot,
         worker: session.worker.as_ref().map(|(worker, _)| worker.as_str().to_owned()),
         process: text(&session.process),
         revision: session.revision,
-        accepted_at: time_by(anchor, session.accepted_at),
-        changed_at: time_by(anchor, session.changed_at),
+        accepted_at: format_tick_with_anchor(anchor, session.accepted_at),
+        changed_at: format_tick_with_anchor(anchor, session.changed_at),
     }
 }
 
 /// How ticks are tied to times now.
-pub(super) fn anchor(state: &State) -> Anchor {
-    state.clock().map_or(Anchor::default(), |clock| clock.anchor)
+pub(super) fn clock_anchor(state: &KernelState) -> ClockAnchor {
+    state.clock().map_or(ClockAnchor::default(), |clock| clock.anchor)
 }
 
 /// What an intent became that is where `state` says.
-pub(super) fn accepted(session: &Session, state: SessionState, end: Option<SessionEnd>) -> IntentAccepted {
-    IntentAccepted {
+pub(super) fn accepted(
+    session: &IntentSession,
+    state: IntentSessionState,
+    end: Option<IntentSessionEnd>,
+) -> AcceptedIntent {
+    AcceptedIntent {
         session_id: session.id.as_str().to_owned(),
         state: state.as_str().to_owned(),
         reason: reason(end),
@@ -54,33 +61,33 @@ pub(super) fn accepted(session: &Session, state: SessionState, end: Option<Sessi
 }
 
 /// Where a session is, by what was asked or before it.
-pub(super) fn now_at(answer: &IntentAnswer) -> Result<SessionNow, Failure> {
-    let IntentAnswer::Now { state, end } = answer else { return Err(unexpected()) };
+pub(super) fn session_state(answer: &IntentOutcome) -> Result<IntentSessionStatus, HttpError> {
+    let IntentOutcome::Current { state, end } = answer else { return Err(unexpected()) };
     let state = state.as_str().to_owned();
-    Ok(SessionNow { state, reason: reason(*end), outcome: outcome(*end), taken: None })
+    Ok(IntentSessionStatus { state, reason: reason(*end), outcome: outcome(*end), taken: None })
 }
 
-fn reason(end: Option<SessionEnd>) -> Option<String> {
+fn reason(end: Option<IntentSessionEnd>) -> Option<String> {
     end.map(|end| end.reason().to_owned())
 }
 
-fn outcome(end: Option<SessionEnd>) -> Option<String> {
+fn outcome(end: Option<IntentSessionEnd>) -> Option<String> {
     end.map(|end| end.outcome().to_owned())
 }
 
 /// A name for a session: nobody guesses it, and no other has it.
-pub(super) fn session() -> Result<Holder, Failure> {
+pub(super) fn new_session_id() -> Result<Holder, HttpError> {
     Ok(Holder::parse(&format!("ses_{}", random()?))?)
 }
 
 /// By which a caller that says nothing finds its intent in logs.
-pub(super) fn correlation() -> Result<String, Failure> {
+pub(super) fn new_correlation_id() -> Result<String, HttpError> {
     Ok(format!("cor_{}", random()?))
 }
 
-fn random() -> Result<String, Failure> {
+fn random() -> Result<String, HttpError> {
     let mut bytes = [0; 16];
-    let failed = |_| Failure::new(Code::Internal, "the system gives no random bytes; nothing happened");
+    let failed = |_| HttpError::new(Code::Internal, "the system gives no random bytes; nothing happened");
     getrandom::fill(&mut bytes).map_err(failed)?;
     Ok(format!("{:032x}", u128::from_be_bytes(bytes)))
 }

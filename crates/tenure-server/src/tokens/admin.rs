@@ -18,16 +18,16 @@ pub struct AdminToken(blake3::Hash);
 
 /// A token that is too easily guessed, or that no header can carry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
-#[error("an admin token needs at least {least} characters, all of them visible ASCII", least = AdminToken::LEAST)]
-pub struct WeakToken;
+#[error("an admin token needs at least {least} characters, all of them visible ASCII", least = AdminToken::MIN_LENGTH)]
+pub struct InvalidAdminToken;
 
 impl AdminToken {
     /// The fewest characters that a token may have.
-    pub const LEAST: usize = 16;
+    pub const MIN_LENGTH: usize = 16;
 
-    pub fn preset(token: &str) -> Result<Self, WeakToken> {
-        let is_fit = token.len() >= Self::LEAST && token.bytes().all(|byte| byte.is_ascii_graphic());
-        if is_fit { Ok(Self(digest(token))) } else { Err(WeakToken) }
+    pub fn from_configuration(token: &str) -> Result<Self, InvalidAdminToken> {
+        let is_fit = token.len() >= Self::MIN_LENGTH && token.bytes().all(|byte| byte.is_ascii_graphic());
+        if is_fit { Ok(Self(digest(token))) } else { Err(InvalidAdminToken) }
     }
 
     /// The token in a data directory, which is made at the first start.
@@ -35,7 +35,8 @@ impl AdminToken {
         let path = directory.join(ADMIN_FILE);
         if let Some(text) = secret_file::read(&path)? {
             let what = "a token of at least 16 visible ASCII characters";
-            return Self::preset(&text).map_err(|WeakToken| SecretFileError::Malformed { path, what });
+            return Self::from_configuration(&text)
+                .map_err(|InvalidAdminToken| SecretFileError::Malformed { path, what });
         }
         let mut token = Zeroizing::new(String::with_capacity(64));
         token.push_str(ADMIN_PREFIX);
@@ -45,7 +46,7 @@ impl AdminToken {
     }
 
     /// Whether `presented` is this token. How long that takes says nothing about the token.
-    pub(crate) fn is(&self, presented: &str) -> bool {
+    pub(crate) fn matches(&self, presented: &str) -> bool {
         is_same(&digest(presented), &self.0)
     }
 }
@@ -62,15 +63,15 @@ mod tests {
         let path = folder.path().join(ADMIN_FILE);
         std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o640)).unwrap();
         let refused = AdminToken::open(folder.path()).map(|_| ()).unwrap_err();
-        assert!(matches!(refused, SecretFileError::OpenToOthers { mode: 0o640, .. }), "{refused}");
+        assert!(matches!(refused, SecretFileError::InsecurePermissions { mode: 0o640, .. }), "{refused}");
     }
 
     #[test]
     fn a_preset_token_must_be_long_enough_and_fit_into_a_header() {
-        assert!(AdminToken::preset("0123456789abcde").is_err());
-        assert!(AdminToken::preset("0123456789 abcdef").is_err());
-        assert!(AdminToken::preset("0123456789äbcdef").is_err());
-        let token = AdminToken::preset("0123456789abcdef").unwrap();
-        assert!(token.is("0123456789abcdef") && !token.is("0123456789abcdeF"));
+        assert!(AdminToken::from_configuration("0123456789abcde").is_err());
+        assert!(AdminToken::from_configuration("0123456789 abcdef").is_err());
+        assert!(AdminToken::from_configuration("0123456789äbcdef").is_err());
+        let token = AdminToken::from_configuration("0123456789abcdef").unwrap();
+        assert!(token.matches("0123456789abcdef") && !token.matches("0123456789abcdeF"));
     }
 }

@@ -15,14 +15,14 @@ use serde::{Deserialize, Serialize};
 use tenure_core::kernel::Principal;
 use thiserror::Error;
 
-use super::given::{Given, Now};
-use super::{Scope, Scopes};
+use super::stored_token::{StoredToken, TokenClockReading};
+use super::{TokenScope, TokenScopes};
 use crate::secret_file::{self, SecretFileError};
 
 const START: &str = "tenure tokens ";
 const VERSION: &str = "1";
 /// More than as many tokens as there may be take.
-const MOST_BYTES: u64 = 256 << 20;
+const MAX_BYTES: u64 = 256 << 20;
 
 /// Why the tokens of a data directory are not known. Each says what to do.
 #[derive(Debug, Error)]
@@ -46,7 +46,7 @@ pub enum TokenFileError {
 
 #[derive(Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-struct Line {
+struct TokenRecord {
     id: String,
     name: String,
     digest: String,
@@ -59,9 +59,9 @@ struct Line {
 }
 
 /// Reads the tokens in a file; none if there is no such file.
-pub(super) fn read(path: &Path, now: Now) -> Result<Vec<Given>, TokenFileError> {
+pub(super) fn read(path: &Path, now: TokenClockReading) -> Result<Vec<StoredToken>, TokenFileError> {
     let damaged = || TokenFileError::Damaged { path: path.into() };
-    let text = secret_file::read_at_most(path, MOST_BYTES).map_err(|error| match error {
+    let text = secret_file::read_limited(path, MAX_BYTES).map_err(|error| match error {
         SecretFileError::Io { source, .. } if source.kind() == io::ErrorKind::InvalidData => damaged(),
         error => error.into(),
     })?;
@@ -76,14 +76,14 @@ pub(super) fn read(path: &Path, now: Now) -> Result<Vec<Given>, TokenFileError> 
     if *blake3::hash(rest.as_bytes()).to_hex() != *sum {
         return Err(damaged());
     }
-    let lines: Vec<Line> = serde_json::from_str(rest).map_err(|_| damaged())?;
-    lines.into_iter().map(|line| given(line, now).ok_or_else(damaged)).collect()
+    let lines: Vec<TokenRecord> = serde_json::from_str(rest).map_err(|_| damaged())?;
+    lines.into_iter().map(|line| from_record(line, now).ok_or_else(damaged)).collect()
 }
 
 /// Writes the tokens into a file that is then there whole, and durable.
 pub(super) fn write<'a>(
     path: &Path,
-    tokens: impl Iterator<Item = &'a Arc<Given>>,
+    tokens: impl Iterator<Item = &'a Arc<StoredToken>>,
 ) -> Result<(), SecretFileError> {
     let lines: Vec<_> = tokens.map(|token| line(token)).collect();
     let text = serde_json::to_string(&lines).expect("text and numbers can be written as JSON");
@@ -91,12 +91,12 @@ pub(super) fn write<'a>(
     secret_file::write(path, &format!("{START}{VERSION} {sum}\n{text}"))
 }
 
-fn line(token: &Given) -> Line {
-    Line {
+fn line(token: &StoredToken) -> TokenRecord {
+    TokenRecord {
         id: token.id.clone(),
         name: token.principal.as_str().to_owned(),
         digest: token.digest.to_hex().to_string(),
-        scopes: token.scopes.named().map(|scope| scope.as_str().to_owned()).collect(),
+        scopes: token.scopes.explicit_scopes().map(|scope| scope.as_str().to_owned()).collect(),
         resources: token.resources.to_vec(),
         created_ms: token.created_ms,
         expires_ms: token.expires_ms,
@@ -104,16 +104,16 @@ fn line(token: &Given) -> Line {
     }
 }
 
-fn given(line: Line, now: Now) -> Option<Given> {
-    Some(Given {
+fn from_record(line: TokenRecord, now: TokenClockReading) -> Option<StoredToken> {
+    Some(StoredToken {
         id: line.id,
         principal: Principal::parse(&line.name).ok()?,
-        scopes: line.scopes.iter().map(|name| Scope::parse(name)).collect::<Option<Scopes>>()?,
+        scopes: line.scopes.iter().map(|name| TokenScope::parse(name)).collect::<Option<TokenScopes>>()?,
         resources: line.resources.into(),
         created_ms: line.created_ms,
         expires_ms: line.expires_ms,
         digest: blake3::Hash::from_hex(&line.digest).ok()?,
-        deadline: Given::deadline(line.expires_ms, now),
+        deadline: StoredToken::deadline(line.expires_ms, now),
         revoked: line.revoked.into(),
         last_used_ms: 0.into(),
     })

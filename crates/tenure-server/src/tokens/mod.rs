@@ -4,12 +4,12 @@
 
 mod admin;
 mod file;
-mod given;
 mod key;
 mod store;
+mod stored_token;
 
-pub use self::admin::{AdminToken, WeakToken};
+pub use self::admin::{AdminToken, InvalidAdminToken};
 pub use self::file::TokenFileError;
-pub(crate) use self::given::{Given, Now, Scope, Scopes};
 pub(crate) use self::key::TokenKey;
-pub(crate) use self::store::{CreateError, TokenStore, Wish};
+pub(crate) use self::store::{CreateError, NewToken, TokenStore};
+pub(crate) use self::stored_token::{StoredToken, TokenClockReading, TokenScope, TokenScopes};

@@ -11,22 +11,22 @@ use parking_lot::{Mutex, RwLock};
 use tenure_core::kernel::Principal;
 use zeroize::Zeroizing;
 
-use super::Scopes;
+use super::TokenScopes;
 use super::file::{self, TokenFileError};
-use super::given::{Given, Now};
 use super::key::{digest, is_same};
+use super::stored_token::{StoredToken, TokenClockReading};
 use crate::secret_file::{self, SecretFileError};
 
 const FILE: &str = "api.tokens";
 const PREFIX: &str = "tnr_";
-const MOST: usize = 100_000;
+const MAX_TOKENS: usize = 100_000;
 
-type ByDigest = HashMap<[u8; 32], Arc<Given>>;
+type ByDigest = HashMap<[u8; 32], Arc<StoredToken>>;
 
 /// What a new token is to be.
-pub(crate) struct Wish {
+pub(crate) struct NewToken {
     pub(crate) principal: Principal,
-    pub(crate) scopes: Scopes,
+    pub(crate) scopes: TokenScopes,
     pub(crate) resources: Vec<String>,
     pub(crate) expires_in_ms: Option<u64>,
 }
@@ -47,26 +47,26 @@ pub(crate) struct TokenStore {
     path: PathBuf,
     by_digest: RwLock<ByDigest>,
     /// Whoever changes the file has this, so that the last one to write has seen every other.
-    changing: Mutex<()>,
+    write_lock: Mutex<()>,
 }
 
 impl TokenStore {
     /// The tokens in a data directory.
-    pub(crate) fn open(directory: &Path, now: Now) -> Result<Self, TokenFileError> {
+    pub(crate) fn open(directory: &Path, now: TokenClockReading) -> Result<Self, TokenFileError> {
         let path = directory.join(FILE);
         let tokens = file::read(&path, now)?;
         let by_digest = tokens.into_iter().map(|token| (*token.digest.as_bytes(), Arc::new(token)));
-        Ok(Self { path, by_digest: RwLock::new(by_digest.collect()), changing: Mutex::default() })
+        Ok(Self { path, by_digest: RwLock::new(by_digest.collect()), write_lock: Mutex::default() })
     }
 
     /// The token with this secret, if it is good. It is noted as used.
     ///
     /// The secret is hashed first. So what a look-up takes depends on a digest, of which nobody can choose a part, and
     /// the digests are compared in constant time.
-    pub(crate) fn find(&self, presented: &str, now: Now) -> Option<Arc<Given>> {
+    pub(crate) fn find(&self, presented: &str, now: TokenClockReading) -> Option<Arc<StoredToken>> {
         let digest = digest(presented);
         let found = self.by_digest.read().get(digest.as_bytes()).cloned()?;
-        if !is_same(&found.digest, &digest) || !found.is_good(now) {
+        if !is_same(&found.digest, &digest) || !found.is_valid(now) {
             return None;
         }
         found.last_used_ms.store(now.wall_ms, Ordering::Relaxed);
@@ -74,9 +74,9 @@ impl TokenStore {
     }
 
     /// Every good token, oldest first.
-    pub(crate) fn list(&self, now: Now) -> Vec<Arc<Given>> {
+    pub(crate) fn list(&self, now: TokenClockReading) -> Vec<Arc<StoredToken>> {
         let mut all: Vec<_> =
-            self.by_digest.read().values().filter(|token| token.is_good(now)).cloned().collect();
+            self.by_digest.read().values().filter(|token| token.is_valid(now)).cloned().collect();
         all.sort_unstable_by(|one, other| (one.created_ms, &one.id).cmp(&(other.created_ms, &other.id)));
         all
     }
@@ -84,18 +84,18 @@ impl TokenStore {
     /// Makes a token: what may be known of it, and its secret. It waits for the disk.
     pub(crate) fn create(
         &self,
-        wish: Wish,
-        now: Now,
-    ) -> Result<(Arc<Given>, Zeroizing<String>), CreateError> {
-        let _alone = self.changing.lock();
+        request: NewToken,
+        now: TokenClockReading,
+    ) -> Result<(Arc<StoredToken>, Zeroizing<String>), CreateError> {
+        let _alone = self.write_lock.lock();
         let mut tokens = self.by_digest.read().clone();
         // What is over is forgotten now. What was just revoked is not: whoever does that may have to ask again, and what
         // belongs to that name is still being ended.
-        tokens.retain(|_, token| token.is_good(now) || token.is_revoked());
-        if tokens.values().any(|token| token.principal == wish.principal) {
+        tokens.retain(|_, token| token.is_valid(now) || token.is_revoked());
+        if tokens.values().any(|token| token.principal == request.principal) {
             return Err(CreateError::NameTaken);
         }
-        if tokens.len() >= MOST {
+        if tokens.len() >= MAX_TOKENS {
             return Err(CreateError::TooMany);
         }
         let mut secret = Zeroizing::new(String::with_capacity(64));
@@ -103,16 +103,16 @@ impl TokenStore {
         let random = secret_file::random::<32>().map_err(CreateError::File)?;
         URL_SAFE_NO_PAD.encode_string(random.as_ref(), &mut secret);
         let id = u64::from_be_bytes(*secret_file::random::<8>().map_err(CreateError::File)?);
-        let expires_ms = wish.expires_in_ms.map(|span| now.wall_ms.saturating_add(span));
-        let token = Arc::new(Given {
+        let expires_ms = request.expires_in_ms.map(|span| now.wall_ms.saturating_add(span));
+        let token = Arc::new(StoredToken {
             id: format!("{id:016x}"),
-            principal: wish.principal,
-            scopes: wish.scopes,
-            resources: wish.resources.into(),
+            principal: request.principal,
+            scopes: request.scopes,
+            resources: request.resources.into(),
             created_ms: now.wall_ms,
             expires_ms,
             digest: digest(&secret),
-            deadline: Given::deadline(expires_ms, now),
+            deadline: StoredToken::deadline(expires_ms, now),
             revoked: false.into(),
             last_used_ms: 0.into(),
         });
@@ -123,34 +123,34 @@ impl TokenStore {
     }
 
     /// From now on this token counts no more; it is still known, so that this can be asked for again.
-    pub(crate) fn revoke(&self, id: &str) -> Option<Arc<Given>> {
+    pub(crate) fn revoke(&self, id: &str) -> Option<Arc<StoredToken>> {
         let token = self.by_digest.read().values().find(|token| token.id == id).cloned()?;
         token.revoked.store(true, Ordering::Release);
         Some(token)
     }
 
     /// Those that were revoked and are not forgotten: what belongs to them is still to be ended.
-    pub(crate) fn revoked(&self) -> Vec<Arc<Given>> {
+    pub(crate) fn revoked(&self) -> Vec<Arc<StoredToken>> {
         self.by_digest.read().values().filter(|token| token.is_revoked()).cloned().collect()
     }
 
     /// Writes down which tokens are revoked, so that they are after a crash too. It waits for the disk.
-    pub(crate) fn note_revoked(&self, now: Now) -> Result<(), SecretFileError> {
-        let _alone = self.changing.lock();
+    pub(crate) fn persist_revocations(&self, now: TokenClockReading) -> Result<(), SecretFileError> {
+        let _alone = self.write_lock.lock();
         let tokens = self.by_digest.read().clone();
         self.replace(tokens, now)
     }
 
     /// Forgets a token, for good. It waits for the disk.
-    pub(crate) fn forget(&self, id: &str, now: Now) -> Result<(), SecretFileError> {
-        let _alone = self.changing.lock();
-        let mut left = self.by_digest.read().clone();
-        left.retain(|_, token| token.id != id);
-        self.replace(left, now)
+    pub(crate) fn forget(&self, id: &str, now: TokenClockReading) -> Result<(), SecretFileError> {
+        let _alone = self.write_lock.lock();
+        let mut remaining = self.by_digest.read().clone();
+        remaining.retain(|_, token| token.id != id);
+        self.replace(remaining, now)
     }
 
-    fn replace(&self, tokens: ByDigest, now: Now) -> Result<(), SecretFileError> {
-        file::write(&self.path, tokens.values().filter(|token| token.is_good(now) || token.is_revoked()))?;
+    fn replace(&self, tokens: ByDigest, now: TokenClockReading) -> Result<(), SecretFileError> {
+        file::write(&self.path, tokens.values().filter(|token| token.is_valid(now) || token.is_revoked()))?;
         *self.by_digest.write() = tokens;
         Ok(())
     }
@@ -159,18 +159,18 @@ impl TokenStore {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::tokens::Scope;
+    use crate::tokens::TokenScope;
 
-    const NOW: Now = Now { wall_ms: 1_000_000, boot: 5_000_000 };
+    const NOW: TokenClockReading = TokenClockReading { wall_ms: 1_000_000, boot_us: 5_000_000 };
 
-    fn later(wall_ms: u64, boot_ms: u64) -> Now {
-        Now { wall_ms: NOW.wall_ms + wall_ms, boot: NOW.boot + boot_ms * 1_000 }
+    fn later(wall_ms: u64, boot_ms: u64) -> TokenClockReading {
+        TokenClockReading { wall_ms: NOW.wall_ms + wall_ms, boot_us: NOW.boot_us + boot_ms * 1_000 }
     }
 
-    fn wish(name: &str, expires_in_ms: Option<u64>) -> Wish {
+    fn wish(name: &str, expires_in_ms: Option<u64>) -> NewToken {
         let principal = Principal::parse(name).unwrap();
-        let scopes = Scopes::from_iter([Scope::LeasesRead]);
-        Wish { principal, scopes, resources: vec!["deploy:".into()], expires_in_ms }
+        let scopes = TokenScopes::from_iter([TokenScope::LeasesRead]);
+        NewToken { principal, scopes, resources: vec!["deploy:".into()], expires_in_ms }
     }
 
     #[test]
@@ -212,12 +212,12 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let store = TokenStore::open(folder.path(), NOW).unwrap();
         let (made, secret) = store.create(wish("ci", None), NOW).unwrap();
-        assert!(store.revoke("0").is_none() && made.is_good_now());
-        assert!(store.revoke(&made.id).is_some() && !made.is_good_now());
+        assert!(store.revoke("0").is_none() && made.is_valid_now());
+        assert!(store.revoke(&made.id).is_some() && !made.is_valid_now());
         assert!(store.find(&secret, NOW).is_none() && store.list(NOW).is_empty());
         assert!(store.revoke(&made.id).is_some(), "it can be asked for again until it is done");
         assert!(matches!(store.create(wish("ci", None), NOW), Err(CreateError::NameTaken)));
-        store.note_revoked(NOW).unwrap();
+        store.persist_revocations(NOW).unwrap();
         let reopened = TokenStore::open(folder.path(), NOW).unwrap();
         assert_eq!(reopened.revoked().iter().map(|token| &token.id).collect::<Vec<_>>(), [&made.id]);
         assert!(reopened.find(&secret, NOW).is_none() && reopened.list(NOW).is_empty());

@@ -17,7 +17,7 @@ fn leases_tokens_and_keys_outlive_a_restart() {
     let admin = server.token.clone();
     let server = TestServer::start_in(server.stop(), |_| {}).unwrap();
     assert_eq!(server.token, admin);
-    let renewed = server.renew(&id, &token).with_status(200);
+    let renewed = server.renew(&id, &token).expect_status(200);
     assert_eq!(renewed["lease"]["renewalCount"], json!(1));
     let again = server.post_with_key("/v1/leases", "key", &lease_request("db:2", "a", 60_000)).json();
     assert_eq!((&again["token"], &again["lease"]["id"]), (&first["token"], &first["lease"]["id"]));

@@ -92,7 +92,7 @@ fn with_tls_requests_under_the_certificates_names_are_accepted() {
     }
     for host in ["evil.example", "x.tenure.example", "10.0.0.1"] {
         let answer = ask(&server, &trusted, "tenure.example", host, "/v1/leases").unwrap();
-        answer.is_problem(421, "FOREIGN_HOST");
+        answer.expect_problem(421, "FOREIGN_HOST");
     }
 }
 
@@ -128,7 +128,7 @@ fn invalid_tls_files_fail_the_start() {
     let error = refused(&|folder| {
         fs::set_permissions(files(folder).key, Permissions::from_mode(0o640)).unwrap();
     });
-    assert!(matches!(error, TlsError::KeyOpenToOthers { mode: 0o640, .. }), "{error}");
+    assert!(matches!(error, TlsError::InsecureKeyPermissions { mode: 0o640, .. }), "{error}");
     let error = refused(&|folder| fs::remove_file(files(folder).certificate).unwrap());
     assert!(matches!(error, TlsError::Unreadable { .. }), "{error}");
     let error = refused(&|folder| fs::write(files(folder).certificate, "").unwrap());

@@ -3,7 +3,7 @@
 use std::fs;
 
 use serde_json::{Value, json};
-use tenure_testkit::{Response, TestServer, lease_request, text};
+use tenure_testkit::{Response, TestServer, json_string, lease_request};
 
 /// Makes a token: its id and its secret.
 fn make(server: &TestServer, name: &str, scopes: &[&str], resources: &[&str]) -> (String, String) {
@@ -11,18 +11,18 @@ fn make(server: &TestServer, name: &str, scopes: &[&str], resources: &[&str]) ->
         server.post("/v1/tokens", &json!({ "name": name, "scopes": scopes, "resources": resources }));
     assert_eq!(answer.status, 201, "{}", answer.text);
     let made = answer.json();
-    (text(&made["token"]["id"]), text(&made["secret"]))
+    (json_string(&made["token"]["id"]), json_string(&made["secret"]))
 }
 
 /// Asks with this secret.
 fn ask_as(server: &TestServer, secret: &str, line: &str, body: &Value) -> Response {
     let headers = [format!("Authorization: Bearer {secret}"), "Content-Type: application/json".into()];
     let body = if body.is_null() { String::new() } else { body.to_string() };
-    server.ask(line, &headers, &body)
+    server.request(line, &headers, &body)
 }
 
 fn revoke(server: &TestServer, id: &str) -> Response {
-    server.ask(&format!("DELETE /v1/tokens/{id}"), &[server.bearer()], "")
+    server.request(&format!("DELETE /v1/tokens/{id}"), &[server.bearer()], "")
 }
 
 #[test]
@@ -35,13 +35,15 @@ fn a_token_acts_as_its_principal_and_is_listed_without_its_secret() {
         201
     );
     // The holder belongs to the token now: not even an admin takes the name.
-    server.post("/v1/leases", &lease_request("db:2", "runner", 60_000)).is_problem(403, "HOLDER_TAKEN");
+    server.post("/v1/leases", &lease_request("db:2", "runner", 60_000)).expect_problem(403, "HOLDER_TAKEN");
     let list = server.get("/v1/tokens");
     let shown = &list.json()["tokens"][0];
     assert_eq!((&shown["id"], &shown["name"], &shown["principal"]), (&json!(id), &json!("ci"), &json!("ci")));
     assert_eq!(shown["scopes"], json!(["leases:read", "leases:write"]));
     assert_eq!(shown["resources"], json!([]));
-    assert!(text(&shown["createdAt"]).ends_with('Z') && text(&shown["lastUsedAt"]).ends_with('Z'));
+    assert!(
+        json_string(&shown["createdAt"]).ends_with('Z') && json_string(&shown["lastUsedAt"]).ends_with('Z')
+    );
     assert!(shown.get("expiresAt").is_none() && !list.text.contains(&secret[4..]));
 }
 
@@ -61,8 +63,8 @@ fn a_missing_scope_is_a_403_that_names_it() {
         (&reader, "POST /v1/tokens", "admin"),
         (&reader, "DELETE /v1/tokens/x", "admin"),
     ] {
-        let problem = ask_as(&server, secret, line, &Value::Null).is_problem(403, "FORBIDDEN");
-        assert!(text(&problem["detail"]).contains(&format!("`{scope}`")), "{line}: {problem}");
+        let problem = ask_as(&server, secret, line, &Value::Null).expect_problem(403, "FORBIDDEN");
+        assert!(json_string(&problem["detail"]).contains(&format!("`{scope}`")), "{line}: {problem}");
     }
     assert_eq!(ask_as(&server, &reader, "GET /v1/leases", &Value::Null).status, 200);
     assert_eq!(ask_as(&server, &admin, "GET /v1/leases", &Value::Null).status, 200, "admin is everything");
@@ -73,9 +75,9 @@ fn a_missing_scope_is_a_403_that_names_it() {
 fn a_limited_admin_token_cannot_manage_tokens() {
     let server = TestServer::start();
     let (id, limited) = make(&server, "limited", &["admin"], &["deploy:"]);
-    let wish = json!({ "name": "more", "scopes": ["admin"] });
+    let request = json!({ "name": "more", "scopes": ["admin"] });
     for line in ["POST /v1/tokens", "GET /v1/tokens", &format!("DELETE /v1/tokens/{id}")] {
-        ask_as(&server, &limited, line, &wish).is_problem(403, "FORBIDDEN");
+        ask_as(&server, &limited, line, &request).expect_problem(403, "FORBIDDEN");
     }
 }
 
@@ -102,8 +104,8 @@ fn an_invalid_token_request_is_rejected() {
         (json!({ "name": "ci", "scopes": ["admin"], "expiresInMs": 0 }), "expiresInMs: must be from 1"),
         (json!({ "name": "ci", "scopes": ["admin"], "expiresAt": "x" }), "\"expiresAt\": is not a field"),
     ] {
-        let problem = server.post("/v1/tokens", &wish).is_problem(400, "INVALID");
-        assert!(text(&problem["detail"]).contains(reason), "{wish}: {problem}");
+        let problem = server.post("/v1/tokens", &wish).expect_problem(400, "INVALID");
+        assert!(json_string(&problem["detail"]).contains(reason), "{wish}: {problem}");
     }
     assert_eq!(server.get("/v1/tokens").json()["tokens"], json!([]));
 }
@@ -113,7 +115,7 @@ fn names_of_valid_tokens_are_unique() {
     let server = TestServer::start();
     let (id, _) = make(&server, "ci", &["leases:read"], &[]);
     let wish = json!({ "name": "ci", "scopes": ["leases:read"] });
-    server.post("/v1/tokens", &wish).is_problem(409, "NAME_TAKEN");
+    server.post("/v1/tokens", &wish).expect_problem(409, "NAME_TAKEN");
     assert_eq!(revoke(&server, &id).status, 200);
     assert_eq!(server.post("/v1/tokens", &wish).status, 201);
 }
@@ -123,13 +125,13 @@ fn a_token_expires() {
     let server = TestServer::start();
     let wish = json!({ "name": "brief", "scopes": ["leases:read"], "expiresInMs": 1_500 });
     let made = server.post("/v1/tokens", &wish).json();
-    let secret = text(&made["secret"]);
-    assert!(text(&made["token"]["expiresAt"]) > text(&made["token"]["createdAt"]));
+    let secret = json_string(&made["secret"]);
+    assert!(json_string(&made["token"]["expiresAt"]) > json_string(&made["token"]["createdAt"]));
     assert_eq!(ask_as(&server, &secret, "GET /v1/leases", &Value::Null).status, 200);
     loop {
         let answer = ask_as(&server, &secret, "GET /v1/leases", &Value::Null);
         if answer.status != 200 {
-            answer.is_problem(401, "UNAUTHORIZED");
+            answer.expect_problem(401, "UNAUTHORIZED");
             break;
         }
     }
@@ -143,7 +145,7 @@ fn a_revoked_token_is_rejected_and_its_leases_end() {
     let (_, other) = make(&server, "other", &["leases:write", "leases:read"], &[]);
     let lease = |secret: &str, resource: &str, holder: &str| {
         let answer = ask_as(&server, secret, "POST /v1/leases", &lease_request(resource, holder, 60_000));
-        (text(&answer.json()["lease"]["id"]), text(&answer.json()["token"]))
+        (json_string(&answer.json()["lease"]["id"]), json_string(&answer.json()["token"]))
     };
     let theirs: Vec<_> = (0..5).map(|n| lease(&secret, &format!("db:{n}"), "a")).collect();
     let (kept, _) = lease(&other, "db:9", "b");
@@ -153,20 +155,20 @@ fn a_revoked_token_is_rejected_and_its_leases_end() {
         "GET /v1/leases HTTP/1.1\r\nHost: {}\r\nAuthorization: Bearer {secret}\r\n\r\n",
         server.address
     );
-    assert_eq!(tenure_testkit::one_response(&mut open, &line).status, 200);
+    assert_eq!(tenure_testkit::exchange_keep_alive(&mut open, &line).status, 200);
     let answer = revoke(&server, &id);
     assert_eq!((answer.status, &answer.json()["revokedLeases"]), (200, &json!(5)), "{}", answer.text);
-    assert_eq!(tenure_testkit::one_response(&mut open, &line).status, 401);
+    assert_eq!(tenure_testkit::exchange_keep_alive(&mut open, &line).status, 401);
     for (lease, token) in theirs {
         let lease_now = server.get(&format!("/v1/leases/{lease}")).json();
         assert_eq!(lease_now["lease"]["end"], "REVOKED", "{lease_now}");
-        server.renew(&lease, &token).is_problem(410, "EXPIRED");
+        server.renew(&lease, &token).expect_problem(410, "EXPIRED");
     }
     assert_eq!(server.get(&format!("/v1/leases/{kept}")).json()["lease"]["state"], "ACTIVE");
-    revoke(&server, &id).is_problem(404, "NOT_FOUND");
+    revoke(&server, &id).expect_problem(404, "NOT_FOUND");
     // For good, also after a restart; and the other one is.
     let server = TestServer::start_in(server.stop(), |_| {}).unwrap();
-    ask_as(&server, &secret, "GET /v1/leases", &Value::Null).is_problem(401, "UNAUTHORIZED");
+    ask_as(&server, &secret, "GET /v1/leases", &Value::Null).expect_problem(401, "UNAUTHORIZED");
     assert_eq!(ask_as(&server, &other, "GET /v1/leases", &Value::Null).status, 200);
 }
 
@@ -191,7 +193,7 @@ fn a_token_revoked_while_its_body_is_sent_creates_no_token() {
     assert_eq!(&go_on, b"HTTP/1.1 100 Continue\r\n\r\n");
     assert_eq!(revoke(&server, &id).status, 200);
     stream.write_all(body.as_bytes()).unwrap();
-    tenure_testkit::read_to_end(stream).is_problem(401, "UNAUTHORIZED");
+    tenure_testkit::read_to_end(stream).expect_problem(401, "UNAUTHORIZED");
     assert_eq!(server.get("/v1/tokens").json()["tokens"], json!([]));
 }
 
@@ -214,9 +216,9 @@ fn a_token_that_cannot_be_stored_is_not_created() {
     // The place of the file that is written first is taken.
     fs::create_dir_all(server.folder.path().join("data/api.tokens.new/x")).unwrap();
     let wish = json!({ "name": "late", "scopes": ["leases:read"] });
-    server.post("/v1/tokens", &wish).is_problem(503, "UNAVAILABLE");
-    revoke(&server, &id).is_problem(503, "UNAVAILABLE");
-    ask_as(&server, &secret, "GET /v1/leases", &Value::Null).is_problem(401, "UNAUTHORIZED");
+    server.post("/v1/tokens", &wish).expect_problem(503, "UNAVAILABLE");
+    revoke(&server, &id).expect_problem(503, "UNAVAILABLE");
+    ask_as(&server, &secret, "GET /v1/leases", &Value::Null).expect_problem(401, "UNAUTHORIZED");
     fs::remove_dir_all(server.folder.path().join("data/api.tokens.new")).unwrap();
     assert_eq!(revoke(&server, &id).status, 200, "it can be asked for again");
     assert_eq!(server.get("/v1/tokens").json()["tokens"], json!([]));

@@ -1,54 +1,54 @@
 //! A machine with a registrar on a disk: it crashes, reboots, stalls and fails, and starts again.
 
-mod durable;
+mod durable_state;
 
 use std::sync::Arc;
 
-use tenure_core::kernel::{Event, Granting, HashKey, LedgerTag, Limits, State, Tick, decode};
+use tenure_core::kernel::{AdmissionLevel, Event, HashKey, KernelState, LedgerTag, Limits, Tick, decode};
 use tenure_core::lease::LeaseReducer;
 use tenure_core::ledger::EventRecord;
 use tenure_core::reducer::Reducer;
 use tenure_ledger::LedgerId;
 use tenure_registrar::{AppendFailure, Effect, Input, Registrar, Settings};
 
-use crate::clock::Clock;
-use crate::laws::{Lawful, Laws, Violation, law};
+use crate::clock::SimulatedClock;
+use crate::invariants::{InvariantResult, LedgerModel, Violation, ensure};
 use crate::log::Log;
 use crate::rng::Rng;
 use crate::storage::Storage;
 
 #[derive(Debug)]
-pub struct Host {
+pub struct ServerMachine {
     /// What is durable, and must be there for ever.
     disk: Vec<EventRecord>,
     /// What is being written, and may or may not be there after a crash.
-    writing: Option<Vec<EventRecord>>,
+    pending_write: Option<Vec<EventRecord>>,
     /// The real ledger, for some seeds. For the others, `disk` is all that there is.
     storage: Option<Storage>,
     /// What that was writing when it failed, with the true time of each event. The next start knows more.
     in_doubt: Option<Vec<(EventRecord, u64)>>,
     registrar: Option<Registrar>,
-    clock: Clock,
+    clock: SimulatedClock,
     boots: u32,
     /// Counts starts, so that what belongs to an earlier one is recognised.
     pub incarnation: u64,
     /// What the machine's wall clock is off by, in nanoseconds.
     wall_offset: i64,
     /// A state that follows the disk record by record, as a replay would.
-    follower: State,
+    follower: KernelState,
     reducer: LeaseReducer,
-    laws: Laws,
+    model: LedgerModel,
     /// The tick at which the current clock's time is known, and its true time.
     origin: (Tick, u64),
-    settled: u64,
+    durable_checks: u64,
     batches: u64,
     settings: Settings,
     limits: Limits,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Write {
-    Done,
+pub enum WriteResult {
+    Written,
     /// It failed; `kept` says whether the disk has it all the same.
     Failed {
         failure: AppendFailure,
@@ -60,24 +60,24 @@ pub const TAG: LedgerTag = LedgerTag(0x5eed);
 const LEDGER: LedgerId = LedgerId([0, 0, 0x5e, 0xed, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1]);
 const WALL: u64 = 1_790_000_000_000_000_000;
 
-impl Host {
+impl ServerMachine {
     /// A machine whose clock drifts by `drift` microseconds a second; not started yet.
     pub fn new(now: u64, drift: i64, settings: Settings, limits: Limits, storage: Option<Storage>) -> Self {
         Self {
             disk: Vec::new(),
-            writing: None,
+            pending_write: None,
             storage,
             in_doubt: None,
             registrar: None,
-            clock: Clock::new("boot-0", now, 1_000_000, drift),
+            clock: SimulatedClock::new("boot-0", now, 1_000_000, drift),
             boots: 0,
             incarnation: 0,
             wall_offset: 0,
-            follower: fresh(&limits, HashKey(1, 2)),
+            follower: empty_state(&limits, HashKey(1, 2)),
             reducer: LeaseReducer::new(),
-            laws: Laws::default(),
+            model: LedgerModel::default(),
             origin: (Tick(0), now),
-            settled: 0,
+            durable_checks: 0,
             batches: 0,
             settings,
             limits,
@@ -87,8 +87,8 @@ impl Host {
     /// Starts the registrar on what the disk holds. It may not start: a disk may be that full.
     pub fn start(&mut self, now: u64, log: &mut Log) -> Result<Vec<Effect>, Violation> {
         self.incarnation += 1;
-        let Some(state) = self.replay(log)? else { return Ok(Vec::new()) };
-        law(state.snapshot() == self.follower.snapshot(), || {
+        let Some(state) = self.replay_disk(log)? else { return Ok(Vec::new()) };
+        ensure(state.snapshot() == self.follower.snapshot(), || {
             "a replay differs from what was followed".into()
         })?;
         let wall = WALL.wrapping_add(now * 1_000).wrapping_add_signed(self.wall_offset);
@@ -98,7 +98,7 @@ impl Host {
         self.origin = (registrar.state().now(), now);
         log.line(format_args!("{now} server starts, tick {}", registrar.state().now().0));
         self.registrar = Some(registrar);
-        self.note_writing(&effects);
+        self.track_write(&effects);
         Ok(effects)
     }
 
@@ -107,10 +107,10 @@ impl Host {
         let microseconds = self.clock.microseconds(now);
         let Some(registrar) = &mut self.registrar else { return Ok(Vec::new()) };
         if let Some(storage) = &self.storage {
-            registrar.set_room(storage.room());
+            registrar.set_space_level(storage.space_level());
         }
         let effects = registrar.step(input, microseconds);
-        self.note_writing(&effects);
+        self.track_write(&effects);
         if effects.iter().any(|effect| matches!(effect, Effect::StepDown(_))) {
             self.registrar = None;
         }
@@ -118,41 +118,41 @@ impl Host {
     }
 
     /// The write that is under way comes back.
-    pub fn written(&mut self, write: Write, now: u64) -> Result<Vec<Effect>, Violation> {
-        let outcome = self.write_out(write)?;
+    pub fn complete_write(&mut self, write: WriteResult, now: u64) -> Result<Vec<Effect>, Violation> {
+        let outcome = self.execute_write(write)?;
         let input = Input::Appended(outcome);
         let effects = self.step(input, now)?;
-        self.check_settled(now)?;
+        self.check_when_durable(now)?;
         Ok(effects)
     }
 
     pub fn fill_disk(&mut self) {
-        self.storage.iter_mut().for_each(Storage::fill);
+        self.storage.iter_mut().for_each(Storage::fill_disk);
     }
 
     /// There is room on the disk again.
     pub fn free_disk(&mut self) {
-        self.storage.iter_mut().for_each(Storage::free);
+        self.storage.iter_mut().for_each(Storage::free_disk);
     }
 
     /// The machine starts anew, with another clock.
     pub fn reboot(&mut self, now: u64, rng: &mut Rng) {
         self.boots += 1;
-        self.storage.iter_mut().for_each(Storage::lose_power);
+        self.storage.iter_mut().for_each(Storage::schedule_power_cut);
         let id: Arc<str> = format!("boot-{}", self.boots).into();
         let drift = i64::try_from(rng.below(4_801)).unwrap_or(0) - 2_400;
-        self.clock = Clock::new(id, now, rng.below(5_000_000), drift);
+        self.clock = SimulatedClock::new(id, now, rng.below(5_000_000), drift);
     }
 
     /// When the machine last started, or will: it may still be on its way up.
-    pub fn booted(&self) -> u64 {
-        self.clock.booted()
+    pub fn boot_time(&self) -> u64 {
+        self.clock.boot_time()
     }
 
     /// The clock goes back while the registrar runs: time must stand still for it, not repeat itself.
     pub fn set_clock_back(&mut self, rng: &mut Rng) {
         let back = i64::try_from(rng.delay(1_000, 3_000_000)).unwrap_or(0);
-        self.clock.jump(-back);
+        self.clock.shift(-back);
     }
 
     /// Somebody sets the wall clock, by years.
@@ -162,7 +162,7 @@ impl Host {
     }
 
     /// The true time at which the registrar wants to be woken.
-    pub fn wake_time(&self) -> Option<u64> {
+    pub fn next_wake_time(&self) -> Option<u64> {
         let at = self.registrar.as_ref()?.wake_at()?;
         Some(self.clock.true_time_of(at))
     }
@@ -172,26 +172,26 @@ impl Host {
     }
 
     /// The model of what is durable.
-    pub fn laws(&self) -> &Laws {
-        &self.laws
+    pub fn model(&self) -> &LedgerModel {
+        &self.model
     }
 
     /// The same, to be told what only the world knows.
-    pub fn laws_mut(&mut self) -> &mut Laws {
-        &mut self.laws
+    pub fn model_mut(&mut self) -> &mut LedgerModel {
+        &mut self.model
     }
 
-    fn note_writing(&mut self, effects: &[Effect]) {
+    fn track_write(&mut self, effects: &[Effect]) {
         for effect in effects {
             if let Effect::Append(write) = effect {
-                self.writing = Some(write.records.decode());
+                self.pending_write = Some(write.records.decode());
             }
         }
     }
 
     /// The kernel and the work face's reducer read the same disk, and must say the same.
-    pub fn check_agreement(&self) -> Lawful {
-        self.follower.check_agreement(self.reducer.state()).map_err(Violation)
+    pub fn check_state_against_reducer(&self) -> InvariantResult {
+        self.follower.check_against_reducer(self.reducer.state()).map_err(Violation)
     }
 
     /// When a tick was reached in true time, by the clock that is running.
@@ -201,30 +201,30 @@ impl Host {
         self.clock.true_time_of(first + tick.since(origin).0)
     }
 
-    fn check_settled(&mut self, now: u64) -> Lawful {
+    fn check_when_durable(&mut self, now: u64) -> InvariantResult {
         let Some(registrar) = self.registrar.as_ref() else { return Ok(()) };
         registrar.state().check_invariants().map_err(Violation)?;
-        if !registrar.is_settled() {
+        if !registrar.is_fully_durable() {
             return Ok(());
         }
         let due = registrar.wake_at().is_some_and(|at| at <= self.clock.microseconds(now));
-        if !due && registrar.state().granting() == Granting::Everything {
-            self.laws.nobody_is_left_behind()?;
+        if !due && registrar.state().admission_level() == AdmissionLevel::Everything {
+            self.model.check_no_stuck_waiter()?;
         }
-        self.settled += 1;
-        if self.settled.is_multiple_of(32) {
+        self.durable_checks += 1;
+        if self.durable_checks.is_multiple_of(32) {
             let same = registrar.state().snapshot() == self.follower.snapshot();
-            law(same, || "the live state differs from what the disk says".into())?;
+            ensure(same, || "the live state differs from what the disk says".into())?;
         }
         Ok(())
     }
 }
 
-fn fresh(limits: &Limits, key: HashKey) -> State {
-    State::new(TAG, limits.clone(), key)
+fn empty_state(limits: &Limits, key: HashKey) -> KernelState {
+    KernelState::new(TAG, limits.clone(), key)
 }
 
-fn read(record: &EventRecord) -> Result<Event, Violation> {
+fn decode_event(record: &EventRecord) -> Result<Event, Violation> {
     let decoded = decode(record, TAG).map_err(|error| Violation(error.to_string()))?;
     decoded.ok_or_else(|| Violation(format!("{} is not read back", record.event_type)))
 }

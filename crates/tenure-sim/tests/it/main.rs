@@ -1,9 +1,9 @@
 //! The simulator itself, and what it says of Tenure.
 
-mod crews;
+mod agents;
 mod determinism;
-mod laws_can_be_broken;
-mod laws_of_files_can_be_broken;
-mod records_golden;
+mod file_invariant_violations;
+mod files;
+mod golden_records;
+mod invariant_violations;
 mod seeds;
-mod trees;

@@ -1,10 +1,10 @@
 //! Five million steps over five hundred seeds, in parts that run side by side.
 
-use tenure_sim::{Census, run_seed};
+use tenure_sim::{EventCoverage, run_seed};
 
 const STEPS: u64 = 10_000;
 
-fn hold(seeds: std::ops::RangeInclusive<u64>) {
+fn assert_invariants_hold(seeds: std::ops::RangeInclusive<u64>) {
     for seed in seeds {
         let report = run_seed(seed, STEPS, false);
         if let Some(violation) = report.violation {
@@ -14,42 +14,42 @@ fn hold(seeds: std::ops::RangeInclusive<u64>) {
     }
 }
 
-macro_rules! every_law_holds {
+macro_rules! invariants_hold {
     ($($name:ident: $seeds:expr;)*) => {
         $(
             // S2-1, S2-3, S2-34, S2-38, S2-52: at most one, replay, numbers never again, ticks alone decide.
             #[test]
             fn $name() {
-                hold($seeds);
+                assert_invariants_hold($seeds);
             }
         )*
     };
 }
 
-every_law_holds! {
-    every_law_holds_for_seeds_1_to_50: 1..=50;
-    every_law_holds_for_seeds_51_to_100: 51..=100;
-    every_law_holds_for_seeds_101_to_150: 101..=150;
-    every_law_holds_for_seeds_151_to_200: 151..=200;
-    every_law_holds_for_seeds_201_to_250: 201..=250;
-    every_law_holds_for_seeds_251_to_300: 251..=300;
-    every_law_holds_for_seeds_301_to_350: 301..=350;
-    every_law_holds_for_seeds_351_to_400: 351..=400;
-    every_law_holds_for_seeds_401_to_450: 401..=450;
-    every_law_holds_for_seeds_451_to_500: 451..=500;
+invariants_hold! {
+    invariants_hold_for_seeds_1_to_50: 1..=50;
+    invariants_hold_for_seeds_51_to_100: 51..=100;
+    invariants_hold_for_seeds_101_to_150: 101..=150;
+    invariants_hold_for_seeds_151_to_200: 151..=200;
+    invariants_hold_for_seeds_201_to_250: 201..=250;
+    invariants_hold_for_seeds_251_to_300: 251..=300;
+    invariants_hold_for_seeds_301_to_350: 301..=350;
+    invariants_hold_for_seeds_351_to_400: 351..=400;
+    invariants_hold_for_seeds_401_to_450: 401..=450;
+    invariants_hold_for_seeds_451_to_500: 451..=500;
 }
 
 #[test]
-fn long_every_law_holds_for_10_000_seeds() {
-    hold(501..=10_500);
+fn long_invariants_hold_for_10_000_seeds() {
+    assert_invariants_hold(501..=10_500);
 }
 
 /// Laws say little about a world in which nothing happens.
 #[test]
 fn seeds_1_to_50_cover_every_kind_of_event() {
-    let mut census = Census::new();
-    for (kind, count) in (1..=50).flat_map(|seed| run_seed(seed, STEPS, false).census) {
-        *census.entry(kind).or_default() += count;
+    let mut coverage = EventCoverage::new();
+    for (kind, count) in (1..=50).flat_map(|seed| run_seed(seed, STEPS, false).coverage) {
+        *coverage.entry(kind).or_default() += count;
     }
     let expected = [
         "any one of several granted",
@@ -120,6 +120,6 @@ fn seeds_1_to_50_cover_every_kind_of_event() {
         "worker replaced",
     ];
     let rare: Vec<_> =
-        expected.into_iter().filter(|kind| census.get(kind).copied().unwrap_or(0) < 20).collect();
-    assert!(rare.is_empty(), "happened less than 20 times: {rare:?}\n{census:#?}");
+        expected.into_iter().filter(|kind| coverage.get(kind).copied().unwrap_or(0) < 20).collect();
+    assert!(rare.is_empty(), "happened less than 20 times: {rare:?}\n{coverage:#?}");
 }

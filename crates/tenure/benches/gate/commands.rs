@@ -5,7 +5,7 @@ use std::process::Command;
 
 use serde_json::Value;
 
-use crate::world::World;
+use crate::fixture::Fixture;
 
 /// What people run, and what has to be done before each.
 const COMMANDS: &[(&str, &str, Option<&str>)] = &[
@@ -21,7 +21,7 @@ const COMMANDS: &[(&str, &str, Option<&str>)] = &[
 
 /// How long a command takes, in seconds.
 #[derive(Debug, Clone)]
-pub struct Measured {
+pub struct CommandTimes {
     /// For people.
     pub name: &'static str,
     /// Outside of a guard.
@@ -30,7 +30,7 @@ pub struct Measured {
     pub guarded: f64,
 }
 
-impl Measured {
+impl CommandTimes {
     /// How many times as long.
     pub fn ratio(&self) -> f64 {
         self.guarded / self.plain
@@ -38,7 +38,7 @@ impl Measured {
 }
 
 /// Measures each so many times, plain and guarded in turns: a machine that becomes slower does so for both.
-pub fn measure(world: &World, runs: usize) -> Result<Vec<Measured>, String> {
+pub fn measure(world: &Fixture, runs: usize) -> Result<Vec<CommandTimes>, String> {
     let mut all = Vec::new();
     for (name, line, before) in COMMANDS {
         let (mut plain, mut guarded) = (Vec::new(), Vec::new());
@@ -47,14 +47,14 @@ pub fn measure(world: &World, runs: usize) -> Result<Vec<Measured>, String> {
             guarded.push(hyperfine(world, (line, *before), runs, true)?);
         }
         let best = |times: Vec<f64>| times.into_iter().fold(f64::MAX, f64::min);
-        all.push(Measured { name, plain: best(plain), guarded: best(guarded) });
+        all.push(CommandTimes { name, plain: best(plain), guarded: best(guarded) });
     }
     Ok(all)
 }
 
 /// The median. Inside a guard means that hyperfine itself runs in it: what a guard takes to start is measured by itself.
 fn hyperfine(
-    world: &World,
+    world: &Fixture,
     (line, before): (&str, Option<&str>),
     runs: usize,
     guarded: bool,
@@ -67,9 +67,9 @@ fn hyperfine(
     }
     command.arg("--export-json").arg(&result).arg(line);
     if guarded {
-        world.guarded(command)?
+        world.run_guarded(command)?
     } else {
-        world.plain(command)?
+        world.run_unguarded(command)?
     };
     let text = fs::read_to_string(&result).map_err(|error| error.to_string())?;
     let found: Value = serde_json::from_str(&text).map_err(|error| error.to_string())?;

@@ -3,14 +3,14 @@
 //! `cargo bench -p tenure --bench gate -- [--quick] [--json] [--check] [--write]`
 
 mod commands;
-mod opens;
+mod fixture;
+mod open_latency;
 mod report;
-mod world;
 
 use std::process::ExitCode;
 
-use report::Report;
-use world::World;
+use fixture::Fixture;
+use report::BenchReport;
 
 /// What was asked for.
 #[derive(Debug, Default)]
@@ -25,9 +25,9 @@ fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     // The part that is measured, as a process of its own: with a guard above it, or without.
     if let [first, what, path, times] = &arguments[..]
-        && first == opens::PART
+        && first == open_latency::INTERNAL_SUBCOMMAND
     {
-        return opens::part(what, path, times);
+        return open_latency::run_internal_subcommand(what, path, times);
     }
     match run(arguments.into_iter()) {
         Ok(code) => code,
@@ -40,20 +40,20 @@ fn main() -> ExitCode {
 
 fn run(arguments: impl Iterator<Item = String>) -> Result<ExitCode, String> {
     let options = Options::parse(arguments)?;
-    let world = World::make(if options.quick { 500 } else { 5_000 })?;
-    let report = Report {
-        opens: opens::measure(&world, if options.quick { 2_000 } else { 20_000 })?,
+    let world = Fixture::make(if options.quick { 500 } else { 5_000 })?;
+    let report = BenchReport {
+        opens: open_latency::measure(&world, if options.quick { 2_000 } else { 20_000 })?,
         commands: commands::measure(&world, if options.quick { 5 } else { 20 })?,
     };
     if options.json {
-        println!("{}", report.json());
+        println!("{}", report.to_json());
     } else {
-        print!("{}", report.table());
+        print!("{}", report.to_markdown());
     }
     if options.write {
-        report.write()?;
+        report.update_documentation()?;
     }
-    let missed = report.missed();
+    let missed = report.failures();
     missed.iter().for_each(|line| eprintln!("MISSED: {line}"));
     Ok(if options.check && !missed.is_empty() { ExitCode::FAILURE } else { ExitCode::SUCCESS })
 }

@@ -4,47 +4,47 @@ use std::fs;
 
 use serde_json::json;
 
-use crate::commands::Measured;
-use crate::opens::Opens;
+use crate::commands::CommandTimes;
+use crate::open_latency::OpenTimes;
 
-const MOST_RATIO: f64 = 1.1;
-const MOST_WRITE: f64 = 30.0;
-const MOST_READ: f64 = 1.0;
+const MAX_RATIO: f64 = 1.1;
+const MAX_WRITE_OVERHEAD: f64 = 30.0;
+const MAX_READ_OVERHEAD: f64 = 1.0;
 
 /// Everything that was measured.
-pub struct Report {
-    pub opens: Opens,
-    pub commands: Vec<Measured>,
+pub struct BenchReport {
+    pub opens: OpenTimes,
+    pub commands: Vec<CommandTimes>,
 }
 
-impl Report {
+impl BenchReport {
     /// The targets that were missed, one line each.
-    pub fn missed(&self) -> Vec<String> {
-        let Opens { write, ignored, read } = &self.opens;
+    pub fn failures(&self) -> Vec<String> {
+        let OpenTimes { write, ignored, read } = &self.opens;
         let mut missed = Vec::new();
-        for (name, added, most) in [
-            ("opening a held file for writing", write.added(), MOST_WRITE),
-            ("opening an ignored file for writing", ignored.added(), MOST_WRITE),
-            ("opening for reading", read.added(), MOST_READ),
+        for (name, added, max) in [
+            ("opening a held file for writing", write.overhead(), MAX_WRITE_OVERHEAD),
+            ("opening an ignored file for writing", ignored.overhead(), MAX_WRITE_OVERHEAD),
+            ("opening for reading", read.overhead(), MAX_READ_OVERHEAD),
         ] {
-            if added > most {
-                missed.push(format!("{name} takes {added:.1} µs more, at most {most} are wanted"));
+            if added > max {
+                missed.push(format!("{name} takes {added:.1} µs more, at most {max} are wanted"));
             }
         }
         // A shell that does nothing only starts processes: it has no bound, and shows what a start costs.
-        for command in self.bounded().filter(|command| command.ratio() > MOST_RATIO) {
+        for command in self.bounded().filter(|command| command.ratio() > MAX_RATIO) {
             missed.push(format!("{} takes {:.2} times as long", command.name, command.ratio()));
         }
         missed
     }
 
-    fn bounded(&self) -> impl Iterator<Item = &Measured> {
+    fn bounded(&self) -> impl Iterator<Item = &CommandTimes> {
         self.commands.iter().filter(|command| !command.name.contains("nothing"))
     }
 
     /// A Markdown table, which people can read as it is.
-    pub fn table(&self) -> String {
-        let Opens { write, ignored, read } = &self.opens;
+    pub fn to_markdown(&self) -> String {
+        let OpenTimes { write, ignored, read } = &self.opens;
         let mut text =
             String::from("| what | without | with a guard | difference | target |\n|---|--:|--:|--:|---|\n");
         for (name, pair, target) in [
@@ -52,7 +52,7 @@ impl Report {
             ("open for writing, a file that git ignores", ignored, "30 µs more"),
             ("open for reading", read, "1 µs more"),
         ] {
-            let (plain, guarded, added) = (pair.plain, pair.guarded, pair.added());
+            let (plain, guarded, added) = (pair.plain, pair.guarded, pair.overhead());
             text += &format!("| {name} | {plain:.2} µs | {guarded:.2} µs | {added:.2} µs | {target} |\n");
         }
         for command in &self.commands {
@@ -66,7 +66,7 @@ impl Report {
                 command.ratio()
             );
         }
-        let missed = self.missed();
+        let missed = self.failures();
         text += &match missed.as_slice() {
             [] => "\nAll targets are met.\n".to_owned(),
             missed => format!("\nMissed: {}.\n", missed.join("; ")),
@@ -75,26 +75,26 @@ impl Report {
     }
 
     /// For programs.
-    pub fn json(&self) -> String {
-        let pair = |pair: &crate::opens::Pair| json!({"plainMicroseconds": pair.plain, "guardedMicroseconds": pair.guarded});
+    pub fn to_json(&self) -> String {
+        let pair = |pair: &crate::open_latency::GuardOverhead| json!({"plainMicroseconds": pair.plain, "guardedMicroseconds": pair.guarded});
         let commands: Vec<_> = self
             .commands
             .iter()
             .map(|command| json!({"name": command.name, "plainSeconds": command.plain, "guardedSeconds": command.guarded}))
             .collect();
         let opens = json!({"write": pair(&self.opens.write), "ignored": pair(&self.opens.ignored), "read": pair(&self.opens.read)});
-        json!({"opens": opens, "commands": commands, "missed": self.missed()}).to_string()
+        json!({"opens": opens, "commands": commands, "missed": self.failures()}).to_string()
     }
 
     /// Renews the page in the documentation.
-    pub fn write(&self) -> Result<(), String> {
+    pub fn update_documentation(&self) -> Result<(), String> {
         const BEGIN: &str = "<!-- gate:begin -->\n";
         const END: &str = "<!-- gate:end -->";
         let page = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/benchmarks.md");
         let text = fs::read_to_string(page).map_err(|error| error.to_string())?;
         let (head, rest) = text.split_once(BEGIN).ok_or("the page has no place for it")?;
         let (_, tail) = rest.split_once(END).ok_or("the page has no end for it")?;
-        fs::write(page, format!("{head}{BEGIN}{}{END}{tail}", self.table()))
+        fs::write(page, format!("{head}{BEGIN}{}{END}{tail}", self.to_markdown()))
             .map_err(|error| error.to_string())
     }
 }

@@ -3,16 +3,16 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use tenure_api::GrantedAll;
+use tenure_api::LeaseGrants;
 use tenure_client::IdempotencyKey;
 
-use super::wish::Wish;
+use super::lease_request::LeaseRequestArguments;
 use super::{lease_token, lease_view};
+use crate::client::with_client;
 use crate::duration::parse_milliseconds;
 use crate::exit;
 use crate::failure::Failure;
-use crate::output::{Format, write_answer, write_text};
-use crate::server::ask;
+use crate::output::{Format, write_json, write_text};
 
 /// Takes a lease, and prints its id, its fence and the token that renews and releases it.
 ///
@@ -26,7 +26,7 @@ pub struct Acquire {
     #[arg(required = true, value_name = "RESOURCE")]
     resources: Vec<String>,
     #[command(flatten)]
-    wish: Wish,
+    request: LeaseRequestArguments,
     /// How long to wait for it [default: not at all]
     #[arg(long, value_name = "DURATION", value_parser = parse_milliseconds, default_value = "0s", hide_default_value = true)]
     wait: u64,
@@ -46,13 +46,13 @@ impl Acquire {
         let key = self.key.as_deref().map(IdempotencyKey::parse).transpose();
         let key = key.map_err(|error| Failure::new(exit::USAGE, "--key cannot be used", &error))?;
         if self.token_file.is_some() && self.resources.len() > 1 {
-            return Err(Failure::said(
+            return Err(Failure::from_message(
                 exit::USAGE,
                 "--token-file is for one resource: each lease has a token of its own",
             ));
         }
-        let requests = self.wish.requests(self.resources, self.wait);
-        let mut leases = ask(async |client| match &requests[..] {
+        let requests = self.request.requests(self.resources, self.wait);
+        let mut leases = with_client(async |client| match &requests[..] {
             [request] => Ok(vec![client.acquire(request, key.as_ref()).await?]),
             requests => Ok(client.acquire_all(requests, key.as_ref()).await?),
         })?;
@@ -63,12 +63,12 @@ impl Acquire {
             }
         }
         match (&leases[..], self.format.json) {
-            ([granted], true) => write_answer(granted)?,
-            (_, true) => write_answer(&GrantedAll { leases })?,
+            ([granted], true) => write_json(granted)?,
+            (_, true) => write_json(&LeaseGrants { leases })?,
             (all, false) => {
-                let texts = all
-                    .iter()
-                    .map(|granted| lease_view::granted(granted, self.token_file.is_none()).to_string());
+                let texts = all.iter().map(|granted| {
+                    lease_view::granted_lease_table(granted, self.token_file.is_none()).to_string()
+                });
                 write_text(&texts.collect::<Vec<_>>().join("\n"))?;
             }
         }

@@ -3,9 +3,9 @@
 use clap::Args;
 use tenure_api::AgentView;
 
+use crate::client::with_client;
 use crate::failure::Failure;
 use crate::output::{Format, Table};
-use crate::server::ask;
 
 /// Shows the agents: what each says that it does, what it holds, what it waits for, and who is in its way.
 ///
@@ -14,26 +14,26 @@ use crate::server::ask;
 ///
 /// Example: tenure agents --json
 #[derive(Debug, Args)]
-pub struct Agents {
+pub struct AgentsArguments {
     #[command(flatten)]
     format: Format,
 }
 
-impl Agents {
+impl AgentsArguments {
     /// Reads the list and prints it.
     pub fn run(self) -> Result<(), Failure> {
-        let agents = ask(async |client| Ok(client.agents().await?))?;
-        self.format.print_table(&tenure_api::Agents { agents }, "No agents.\n", |all| table(&all.agents))
+        let agents = with_client(async |client| Ok(client.agents().await?))?;
+        self.format.print_table(&tenure_api::AgentList { agents }, "No agents.\n", |all| table(&all.agents))
     }
 }
 
 fn table(agents: &[AgentView]) -> Table {
     let heads = ["AGENT", "STATE", "PRIORITY", "HOLDS", "WAITS FOR", "BLOCKED BY"];
-    let mut table = Table::with_heads(&heads);
+    let mut table = Table::with_header(&heads);
     for agent in agents {
         let holds = agent.leases.iter().map(|lease| in_words(&lease.predicate, &lease.resource));
-        let wants = agent.waits.iter().flat_map(|wait| &wait.wants);
-        let wants = wants.map(|wanted| in_words(&wanted.predicate, &wanted.resource));
+        let requested = agent.waits.iter().flat_map(|wait| &wait.wants);
+        let wants = requested.map(|request| in_words(&request.predicate, &request.resource));
         let blocked_by: std::collections::BTreeSet<_> =
             agent.waits.iter().flat_map(|wait| wait.blocked_by.iter().cloned()).collect();
         table.row([
@@ -50,10 +50,10 @@ fn table(agents: &[AgentView]) -> Table {
 
 /// What it said; and that it died, which it did not say.
 fn state(agent: &AgentView) -> String {
-    let said = agent.state.clone().unwrap_or_else(|| "-".to_owned());
+    let state = agent.state.clone().unwrap_or_else(|| "-".to_owned());
     match agent.retry_after_ms {
-        Some(after) => format!("{said} (back in {after} ms)"),
-        None => said,
+        Some(after) => format!("{state} (back in {after} ms)"),
+        None => state,
     }
 }
 

@@ -21,14 +21,14 @@ use crate::output::write_text;
 pub struct Completions {
     /// For what
     #[arg(value_enum)]
-    what: What,
+    what: CompletionFormat,
     /// Write into this directory, and not to standard output; manual pages become one file for each command
     #[arg(long, value_name = "DIRECTORY")]
     to: Option<PathBuf>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum What {
+enum CompletionFormat {
     /// Completions for bash
     Bash,
     /// Completions for zsh
@@ -55,10 +55,10 @@ impl Completions {
     fn files(&self) -> io::Result<Vec<(String, String)>> {
         let mut command = Arguments::command();
         let (shell, name) = match self.what {
-            What::Bash => (Shell::Bash, "tenure"),
-            What::Zsh => (Shell::Zsh, "_tenure"),
-            What::Fish => (Shell::Fish, "tenure.fish"),
-            What::Man => {
+            CompletionFormat::Bash => (Shell::Bash, "tenure"),
+            CompletionFormat::Zsh => (Shell::Zsh, "_tenure"),
+            CompletionFormat::Fish => (Shell::Fish, "tenure.fish"),
+            CompletionFormat::Man => {
                 command.build();
                 let mut pages = Vec::new();
                 add_pages(&command, &mut pages)?;
@@ -100,7 +100,7 @@ mod tests {
 
     #[test]
     fn every_command_has_a_manual_page() {
-        let pages = Completions { what: What::Man, to: None }.files().unwrap();
+        let pages = Completions { what: CompletionFormat::Man, to: None }.files().unwrap();
         let names: Vec<&str> = pages.iter().map(|(name, _)| name.as_str()).collect();
         for name in ["tenure.1", "tenure-run.1", "tenure-token-create.1", "tenure-ledger-copy.1"] {
             assert!(names.contains(&name), "{names:?}");

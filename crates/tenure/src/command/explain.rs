@@ -4,9 +4,9 @@ use clap::Args;
 use tenure_api::{ContentionEdge, Explanation};
 
 use super::lease_view;
+use crate::client::with_client;
 use crate::failure::Failure;
 use crate::output::Format;
-use crate::server::ask;
 
 /// Says why a resource is as it is: who holds it, who waits, what would free it, who was refused last and why.
 ///
@@ -22,7 +22,7 @@ pub struct Explain {
 impl Explain {
     /// Asks and tells.
     pub fn run(self) -> Result<(), Failure> {
-        let explanation = ask(async |client| Ok(client.explain(&self.resource).await?))?;
+        let explanation = with_client(async |client| Ok(client.explain(&self.resource).await?))?;
         self.format.print(&explanation, in_words)
     }
 }
@@ -53,7 +53,7 @@ pub struct Contention {
 impl Contention {
     /// Reads the graph and prints it.
     pub fn run(self) -> Result<(), Failure> {
-        let contention = ask(async |client| Ok(client.contention().await?))?;
+        let contention = with_client(async |client| Ok(client.contention().await?))?;
         self.format.print(&contention, |contention| {
             let mut text: String = contention.edges.iter().map(line).collect();
             if contention.edges.is_empty() {
@@ -70,8 +70,8 @@ impl Contention {
 fn line(edge: &ContentionEdge) -> String {
     let ContentionEdge { from, to, resource, predicate, .. } = edge;
     let why = if edge.because == "HOLDS" { "" } else { ", which waits in front" };
-    let others = if edge.one_of_several { ", or another that will do" } else { "" };
-    let line = format!("{from} waits for {to}{why}: {predicate} {resource}{others}");
+    let alternatives = if edge.one_of_several { ", or another that will do" } else { "" };
+    let line = format!("{from} waits for {to}{why}: {predicate} {resource}{alternatives}");
     // What others called themselves must not steer a terminal.
     line.replace(char::is_control, " ") + "\n"
 }
@@ -93,7 +93,7 @@ mod tests {
         };
         assert_eq!(line(&edge), "a waits for b: MUTATES FILE:x\n");
         (edge.because, edge.one_of_several) = ("WAITS".into(), true);
-        let said = "a waits for b, which waits in front: MUTATES FILE:x, or another that will do\n";
-        assert_eq!(line(&edge), said);
+        let expected = "a waits for b, which waits in front: MUTATES FILE:x, or another that will do\n";
+        assert_eq!(line(&edge), expected);
     }
 }

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use clap::Args;
 
-use crate::guard::{Naming, run};
+use crate::guard::{SessionSelector, run};
 
 /// Runs a command so that nothing it starts can change a file that somebody else is editing.
 ///
@@ -43,6 +43,6 @@ pub struct Guard {
 impl Guard {
     /// Runs it.
     pub fn run(self) -> ExitCode {
-        run(&self.command, &Naming::new(self.session, self.subagent))
+        run(&self.command, &SessionSelector::new(self.session, self.subagent))
     }
 }

@@ -3,13 +3,13 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use tenure_api::{Blame as Blamed, BlamedLine, FileForce, FileGive};
+use tenure_api::{Blame as Blamed, BlamedLine, FileForceReleaseRequest, FileGiveRequest};
 
 use super::files::view;
-use super::path::absolute;
+use super::path::absolute_path;
+use crate::client::with_local_client;
 use crate::failure::Failure;
 use crate::output::Format;
-use crate::server::ask_here;
 
 /// Hands a file to another session of an agent: to one that waits for it, or to any that lives.
 ///
@@ -31,10 +31,10 @@ pub struct Give {
 impl Give {
     /// Hands it over.
     pub fn run(self) -> Result<(), Failure> {
-        let give = FileGive { path: absolute(&self.path)?, to: self.to };
-        let file = ask_here(async |client| client.give_file(&give).await)?;
+        let request = FileGiveRequest { path: absolute_path(&self.path)?, to: self.to };
+        let file = with_local_client(async |client| client.give_file(&request).await)?;
         self.format.print(&file, |file| {
-            let text = format!("{} has {} now.", view::owner(&file.owner), file.path);
+            let text = format!("{} has {} now.", view::format_owner(&file.owner), file.path);
             text.replace(char::is_control, " ") + "\n"
         })
     }
@@ -60,10 +60,10 @@ pub struct ForceRelease {
 impl ForceRelease {
     /// Takes it.
     pub fn run(self) -> Result<(), Failure> {
-        let force = FileForce { path: absolute(&self.path)?, reason: self.reason };
-        let file = ask_here(async |client| client.force_release_file(&force).await)?;
+        let force = FileForceReleaseRequest { path: absolute_path(&self.path)?, reason: self.reason };
+        let file = with_local_client(async |client| client.force_release_file(&force).await)?;
         self.format.print(&file, |file| {
-            let text = format!("{} was taken from {}.", file.path, view::owner(&file.owner));
+            let text = format!("{} was taken from {}.", file.path, view::format_owner(&file.owner));
             text.replace(char::is_control, " ") + "\n"
         })
     }
@@ -89,8 +89,8 @@ pub struct Blame {
 impl Blame {
     /// Asks and prints.
     pub fn run(self) -> Result<(), Failure> {
-        let path = absolute(&self.path)?;
-        let blamed = ask_here(async |client| client.blame(&path).await)?;
+        let path = absolute_path(&self.path)?;
+        let blamed = with_local_client(async |client| client.blame(&path).await)?;
         self.format.print(&blamed, text)
     }
 }

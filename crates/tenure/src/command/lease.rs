@@ -3,14 +3,14 @@
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
-use tenure_api::OneLease;
+use tenure_api::LeaseResponse;
 
 use super::lease_token::LeaseToken;
 use super::{lease_token, lease_view};
-use crate::duration::{parse_milliseconds, short};
+use crate::client::with_client;
+use crate::duration::{format_short, parse_milliseconds};
 use crate::failure::Failure;
 use crate::output::Format;
-use crate::server::ask;
 
 /// Shows everything about one lease, also if it ended not long ago.
 ///
@@ -27,8 +27,8 @@ pub struct Show {
 impl Show {
     /// Asks for it and prints it.
     pub fn run(self) -> Result<(), Failure> {
-        let lease = ask(async |client| Ok(client.show(&self.id).await?))?;
-        self.format.print(&OneLease { lease }, |one| lease_view::fields(&one.lease))
+        let lease = with_client(async |client| Ok(client.show(&self.id).await?))?;
+        self.format.print(&LeaseResponse { lease }, |one| lease_view::fields(&one.lease))
     }
 }
 
@@ -55,12 +55,16 @@ impl Renew {
     /// Renews it.
     pub fn run(self) -> Result<(), Failure> {
         let token = self.token.read()?;
-        let request = tenure_api::Renew { token: token.expose().to_owned(), ttl_ms: self.ttl };
-        let renewed = ask(async |client| Ok(client.renew(&self.id, &request).await?))?;
+        let request = tenure_api::RenewalRequest { token: token.expose().to_owned(), ttl_ms: self.ttl };
+        let renewed = with_client(async |client| Ok(client.renew(&self.id, &request).await?))?;
         self.format.print(&renewed, |renewed| {
             let lease = &renewed.lease;
-            let mut text =
-                format!("{} lives until {}, for {}\n", lease.id, lease.expires_at, short(lease.remaining_ms));
+            let mut text = format!(
+                "{} lives until {}, for {}\n",
+                lease.id,
+                lease.expires_at,
+                format_short(lease.remaining_ms)
+            );
             if let Some(recall) = &lease.recall {
                 text.push_str(&format!("{} waits for it\n", recall.by));
             }
@@ -106,9 +110,9 @@ impl Release {
             Reason::Voluntary => "VOLUNTARY",
         };
         let request =
-            tenure_api::Release { token: token.expose().to_owned(), reason: Some(reason.to_owned()) };
-        let lease = ask(async |client| Ok(client.release(&self.id, &request).await?))?;
-        self.format.print(&OneLease { lease }, |OneLease { lease }| {
+            tenure_api::ReleaseRequest { token: token.expose().to_owned(), reason: Some(reason.to_owned()) };
+        let lease = with_client(async |client| Ok(client.release(&self.id, &request).await?))?;
+        self.format.print(&LeaseResponse { lease }, |LeaseResponse { lease }| {
             let end = lease.end.as_deref().unwrap_or("RELEASED");
             format!("{} on {} is over: {end}\n", lease.id, lease.resource)
         })
@@ -142,13 +146,15 @@ impl Transfer {
     /// Hands it on.
     pub fn run(self) -> Result<(), Failure> {
         let token = self.token.read()?;
-        let request = tenure_api::Transfer { token: token.expose().to_owned(), to: self.to };
-        let mut granted = ask(async |client| Ok(client.transfer(&self.id, &request).await?))?;
+        let request = tenure_api::TransferRequest { token: token.expose().to_owned(), to: self.to };
+        let mut granted = with_client(async |client| Ok(client.transfer(&self.id, &request).await?))?;
         if let Some(path) = &self.new_token_file {
             lease_token::write(path, &granted.token)?;
             granted.token.clear();
         }
-        self.format.print(&granted, |granted| lease_view::granted(granted, self.new_token_file.is_none()))
+        self.format.print(&granted, |granted| {
+            lease_view::granted_lease_table(granted, self.new_token_file.is_none())
+        })
     }
 }
 
@@ -172,9 +178,9 @@ pub struct Revoke {
 impl Revoke {
     /// Takes it away.
     pub fn run(self) -> Result<(), Failure> {
-        let request = tenure_api::Revoke { reason: self.reason };
-        let lease = ask(async |client| Ok(client.revoke(&self.id, &request).await?))?;
-        self.format.print(&OneLease { lease }, |OneLease { lease }| {
+        let request = tenure_api::RevocationRequest { reason: self.reason };
+        let lease = with_client(async |client| Ok(client.revoke(&self.id, &request).await?))?;
+        self.format.print(&LeaseResponse { lease }, |LeaseResponse { lease }| {
             format!("{} on {} was taken from {}\n", lease.id, lease.resource, lease.holder)
         })
     }

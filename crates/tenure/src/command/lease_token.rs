@@ -18,7 +18,7 @@ use crate::failure::Failure;
 pub struct LeaseToken {
     /// The lease's token. Others on this machine can read it here: prefer --token-file or TENURE_LEASE_TOKEN
     #[arg(long, value_name = "TOKEN", conflicts_with = "token_file")]
-    token: Option<Hidden>,
+    token: Option<RedactedArgument>,
     /// A file that holds the lease's token, as `tenure acquire --token-file` writes it
     #[arg(long, value_name = "FILE")]
     token_file: Option<PathBuf>,
@@ -26,9 +26,9 @@ pub struct LeaseToken {
 
 /// A value of the command line that no message shows.
 #[derive(Debug, Clone)]
-struct Hidden(Secret);
+struct RedactedArgument(Secret);
 
-impl From<String> for Hidden {
+impl From<String> for RedactedArgument {
     fn from(text: String) -> Self {
         Self(Secret::new(text))
     }
@@ -37,7 +37,7 @@ impl From<String> for Hidden {
 impl LeaseToken {
     /// Reads it.
     pub fn read(self) -> Result<Secret, Failure> {
-        if let Some(Hidden(token)) = self.token {
+        if let Some(RedactedArgument(token)) = self.token {
             return Ok(token);
         }
         if let Some(path) = self.token_file {
@@ -48,7 +48,7 @@ impl LeaseToken {
         }
         match std::env::var("TENURE_LEASE_TOKEN") {
             Ok(token) if !token.is_empty() => Ok(Secret::new(token)),
-            _ => Err(Failure::said(exit::USAGE, "the lease's token is needed").with_hint(
+            _ => Err(Failure::from_message(exit::USAGE, "the lease's token is needed").with_hint(
                 "It came with the lease. Put it into TENURE_LEASE_TOKEN, or name a file that holds it with \
                  --token-file.",
             )),

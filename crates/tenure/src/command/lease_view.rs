@@ -1,18 +1,18 @@
 //! Leases and waiters as people read them.
 
-use tenure_api::{Granted, Lease, LeaseState, Waiter};
+use tenure_api::{Lease, LeaseGrant, LeaseState, Waiter};
 
-use crate::duration::short;
+use crate::duration::format_short;
 use crate::output::Table;
 
 pub fn table(leases: &[Lease]) -> Table {
     let mut table =
-        Table::with_heads(&["LEASE", "RESOURCE", "HOLDER", "MODE", "FENCE", "STATE", "LEFT", "SINCE"]);
+        Table::with_header(&["LEASE", "RESOURCE", "HOLDER", "MODE", "FENCE", "STATE", "LEFT", "SINCE"]);
     for lease in leases {
         let Lease { id, resource, holder, mode, .. } = lease;
         let texts = [id, resource, holder, mode].map(Clone::clone);
-        let left = left(lease);
-        let rest = [lease.fence.to_string(), state(lease), left, lease.acquired_at.clone()];
+        let remaining = remaining(lease);
+        let rest = [lease.fence.to_string(), state(lease), remaining, lease.acquired_at.clone()];
         table.row(texts.into_iter().chain(rest));
     }
     table
@@ -29,32 +29,36 @@ pub fn fields(lease: &Lease) -> Table {
     table.field("acquired", &lease.acquired_at);
     match &lease.ended_at {
         Some(ended_at) => table.field("ended", ended_at),
-        None => table.field("expires", format!("{}, in {}", lease.expires_at, short(lease.remaining_ms))),
+        None => {
+            table.field("expires", format!("{}, in {}", lease.expires_at, format_short(lease.remaining_ms)))
+        }
     }
     table.field("renewals", lease.renewal_count);
     for (name, value) in &lease.labels {
         table.field("label", format!("{name}={value}"));
     }
     if let Some(recall) = &lease.recall {
-        let others = match recall.waiting {
+        let additional = match recall.waiting {
             0 | 1 => String::new(),
             waiting => format!(" and {} more", waiting - 1),
         };
-        table
-            .field("wanted by", format!("{}{others}, for another {}", recall.by, short(recall.remaining_ms)));
+        table.field(
+            "wanted by",
+            format!("{}{additional}, for another {}", recall.by, format_short(recall.remaining_ms)),
+        );
     }
     table
 }
 
 /// What was granted. The token stands in it, unless it is kept elsewhere.
-pub fn granted(granted: &Granted, shows_token: bool) -> Table {
+pub fn granted_lease_table(granted: &LeaseGrant, shows_token: bool) -> Table {
     let mut table = Table::default();
-    let Granted { lease, token, .. } = granted;
+    let LeaseGrant { lease, token, .. } = granted;
     table.field("lease", &lease.id);
     table.field("resource", &lease.resource);
     table.field("holder", &lease.holder);
     table.field("fence", lease.fence);
-    table.field("expires", format!("{}, in {}", lease.expires_at, short(lease.remaining_ms)));
+    table.field("expires", format!("{}, in {}", lease.expires_at, format_short(lease.remaining_ms)));
     if shows_token {
         table.field("token", token);
     }
@@ -63,14 +67,14 @@ pub fn granted(granted: &Granted, shows_token: bool) -> Table {
 
 /// Those who wait, one line each.
 pub fn queue(waiting: &[Waiter]) -> Table {
-    let mut table = Table::with_heads(&["PLACE", "HOLDER", "MODE", "WAITED", "WAITS ANOTHER", "FOR"]);
+    let mut table = Table::with_header(&["PLACE", "HOLDER", "MODE", "WAITED", "WAITS ANOTHER", "FOR"]);
     for waiter in waiting {
         table.row([
             waiter.position.to_string(),
             waiter.holder.clone(),
             waiter.mode.clone(),
-            short(waiter.waited_ms),
-            short(waiter.remaining_ms),
+            format_short(waiter.waited_ms),
+            format_short(waiter.remaining_ms),
             waiter.resources.join(", "),
         ]);
     }
@@ -85,6 +89,6 @@ fn state(lease: &Lease) -> String {
     }
 }
 
-fn left(lease: &Lease) -> String {
-    if lease.state == LeaseState::Active { short(lease.remaining_ms) } else { "-".to_owned() }
+fn remaining(lease: &Lease) -> String {
+    if lease.state == LeaseState::Active { format_short(lease.remaining_ms) } else { "-".to_owned() }
 }

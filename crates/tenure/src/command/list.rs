@@ -1,16 +1,16 @@
 //! `tenure list`.
 
 use clap::{Args, ValueEnum};
-use tenure_api::{Lease, LeaseState, Page};
-use tenure_client::{Client, Filter};
+use tenure_api::{Lease, LeasePage, LeaseState};
+use tenure_client::{Client, LeaseFilter};
 
 use super::lease_view;
+use crate::client::with_client;
 use crate::failure::Failure;
 use crate::output::Format;
-use crate::server::ask;
 
 /// As many as the server tells at once.
-const PART: usize = 1_000;
+const PAGE_SIZE: usize = 1_000;
 
 /// Shows which leases there are, in the order in which they were granted.
 ///
@@ -27,7 +27,7 @@ pub struct List {
     holder: Option<String>,
     /// Only those in this state [default: active]
     #[arg(long, value_enum, conflicts_with = "all")]
-    state: Option<State>,
+    state: Option<StateFilter>,
     /// Those that are over, too
     #[arg(long)]
     all: bool,
@@ -36,7 +36,7 @@ pub struct List {
 }
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
-enum State {
+enum StateFilter {
     /// They live
     Active,
     /// They ran out
@@ -50,16 +50,17 @@ impl List {
     pub fn run(self) -> Result<(), Failure> {
         let states = match self.state {
             _ if self.all => vec![LeaseState::Active, LeaseState::Expired, LeaseState::Released],
-            None | Some(State::Active) => vec![LeaseState::Active],
-            Some(State::Expired) => vec![LeaseState::Expired],
-            Some(State::Released) => vec![LeaseState::Released],
+            None | Some(StateFilter::Active) => vec![LeaseState::Active],
+            Some(StateFilter::Expired) => vec![LeaseState::Expired],
+            Some(StateFilter::Released) => vec![LeaseState::Released],
         };
-        let leases = ask(async |client| {
+        let leases = with_client(async |client| {
             let mut leases = Vec::new();
             for state in states {
                 let (resource, holder) = (self.resource.clone(), self.holder.clone());
-                let filter = Filter { resource, holder, state: Some(state), limit: Some(PART), after: None };
-                leases.extend(all(&client, filter).await?);
+                let filter =
+                    LeaseFilter { resource, holder, state: Some(state), limit: Some(PAGE_SIZE), after: None };
+                leases.extend(list_all(&client, filter).await?);
             }
             Ok(leases)
         });
@@ -67,13 +68,14 @@ impl List {
         leases.sort_by_key(|lease| lease.fence);
         // What ended between two questions was told twice.
         leases.dedup_by_key(|lease| lease.fence);
-        self.format
-            .print_table(&Page { leases, next: None }, "No leases.\n", |all| lease_view::table(&all.leases))
+        self.format.print_table(&LeasePage { leases, next: None }, "No leases.\n", |all| {
+            lease_view::table(&all.leases)
+        })
     }
 }
 
 /// Every lease that fits.
-pub async fn all(client: &Client, mut filter: Filter) -> Result<Vec<Lease>, Failure> {
+pub async fn list_all(client: &Client, mut filter: LeaseFilter) -> Result<Vec<Lease>, Failure> {
     let mut leases = Vec::new();
     loop {
         let page = client.list(&filter).await?;

@@ -8,11 +8,11 @@ use clap::Args;
 use tenure_client::Client;
 use tokio::signal::unix::{SignalKind, signal};
 
+use crate::client::holder_of_process;
 use crate::configuration::variable;
 use crate::exit;
 use crate::failure::Failure;
-use crate::mcp::{Defaults, Door, Places, Tools, serve, talk};
-use crate::server::holder_in;
+use crate::mcp::{Defaults, HttpSettings, PathResolver, Tools, serve, serve_stdio};
 
 /// Offers Tenure to coding agents, as tools of the Model Context Protocol (MCP).
 ///
@@ -62,18 +62,18 @@ impl Mcp {
     /// Serves until it is told to stop, or nobody asks any more.
     pub fn run(self) -> Result<(), Failure> {
         let client = Client::from_environment()?;
-        let door = self.door(&client)?;
-        let tools = Tools::new(client.clone(), self.defaults()?, self.places()?);
+        let door = self.http_settings(&client)?;
+        let tools = Tools::new(client.clone(), self.defaults()?, self.path_resolver()?);
         let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
         let cannot = |error| Failure::new(exit::UNAVAILABLE, "no agent can be served", &error);
         let runtime = runtime.map_err(cannot)?;
         let done = runtime.block_on(async {
-            let told = told_to_stop().map_err(cannot)?;
+            let shutdown = shutdown_signal().map_err(cannot)?;
             match &door {
-                Some(door) => serve(tools, client, door, announce, told).await.map_err(cannot),
+                Some(door) => serve(tools, client, door, announce, shutdown).await.map_err(cannot),
                 None => tokio::select! {
-                    () = told => Ok(()),
-                    done = talk(tools) => done.map_err(|error| Failure::said(exit::UNAVAILABLE, &error.to_string())),
+                    () = shutdown => Ok(()),
+                    done = serve_stdio(tools) => done.map_err(|error| Failure::from_message(exit::UNAVAILABLE, &error.to_string())),
                 },
             }
         });
@@ -83,23 +83,23 @@ impl Mcp {
     }
 
     /// Who may come in over HTTP, if anybody does.
-    fn door(&self, client: &Client) -> Result<Option<Door>, Failure> {
+    fn http_settings(&self, client: &Client) -> Result<Option<HttpSettings>, Failure> {
         let Some(listen) = self.listen else { return Ok(None) };
         if !listen.ip().is_loopback() && !self.remote {
-            return Err(Failure::said(
+            return Err(Failure::from_message(
                 exit::USAGE,
                 "other machines reach this address, and nothing would be encrypted; nothing was started",
             )
             .with_hint("Listen at 127.0.0.1, or put a proxy with TLS in front and say --remote."));
         }
-        if !client.takes_tokens() && !self.without_token {
-            return Err(Failure::said(
+        if !client.uses_token() && !self.without_token {
+            return Err(Failure::from_message(
                 exit::CONFIGURATION,
                 "the Tenure server is a local socket, which takes no tokens: every caller would have your rights",
             )
             .with_hint("Name the server's address with TENURE_URL=http://…, or say --without-token if that is meant."));
         }
-        Ok(Some(Door { listen, hosts: self.host.clone(), is_open: self.without_token }))
+        Ok(Some(HttpSettings { listen, hosts: self.host.clone(), allows_anonymous: self.without_token }))
     }
 
     fn defaults(&self) -> Result<Defaults, Failure> {
@@ -112,7 +112,7 @@ impl Mcp {
         };
         let agent = match &self.agent {
             Some(agent) => Some(agent.clone()),
-            None => text("TENURE_AGENT")?.or_else(|| self.listen.is_none().then(starter)),
+            None => text("TENURE_AGENT")?.or_else(|| self.listen.is_none().then(default_agent_name)),
         };
         let session = match &self.session {
             Some(session) => Some(session.clone()),
@@ -121,27 +121,27 @@ impl Mcp {
         Ok(Defaults { agent, session })
     }
 
-    fn places(&self) -> Result<Places, Failure> {
+    fn path_resolver(&self) -> Result<PathResolver, Failure> {
         if self.listen.is_some() {
-            return Ok(Places::Elsewhere);
+            return Ok(PathResolver::Remote);
         }
         let folder = std::env::current_dir();
         let folder =
             folder.map_err(|error| Failure::new(exit::UNAVAILABLE, "the current folder is gone", &error))?;
         // A name that was mistyped would keep agents apart that are to meet, and nobody would notice.
         if self.root.as_ref().is_some_and(|root| !folder.join(root).is_dir()) {
-            return Err(Failure::said(exit::USAGE, "--root names no folder; nothing was started")
+            return Err(Failure::from_message(exit::USAGE, "--root names no folder; nothing was started")
                 .with_hint("Name the top folder of the project: what lies below is named from there on."));
         }
-        Ok(Places::here(&folder, self.root.as_deref()))
+        Ok(PathResolver::local(&folder, self.root.as_deref()))
     }
 }
 
 /// A name for the agent whose program started this: the same as long as that program runs.
-fn starter() -> String {
+fn default_agent_name() -> String {
     let parent = rustix::process::getppid().map(|process| process.as_raw_nonzero().get());
     let parent = parent.and_then(|parent| u32::try_from(parent).ok());
-    holder_in(parent.unwrap_or_else(std::process::id))
+    holder_of_process(parent.unwrap_or_else(std::process::id))
 }
 
 fn announce(address: SocketAddr) {
@@ -150,7 +150,7 @@ fn announce(address: SocketAddr) {
     let _ = writeln!(output, "listening on http://{address}/mcp").and_then(|()| output.flush());
 }
 
-fn told_to_stop() -> io::Result<impl Future<Output = ()>> {
+fn shutdown_signal() -> io::Result<impl Future<Output = ()>> {
     let mut terminate = signal(SignalKind::terminate())?;
     let mut interrupt = signal(SignalKind::interrupt())?;
     Ok(async move {

@@ -12,6 +12,7 @@ mod held_file;
 mod hook;
 mod install;
 mod lease;
+mod lease_request;
 mod lease_token;
 mod lease_view;
 mod ledger;
@@ -30,7 +31,6 @@ mod token;
 mod verify;
 mod watch;
 mod who;
-mod wish;
 mod work;
 mod worker;
 
@@ -38,9 +38,9 @@ use std::process::ExitCode;
 
 use clap::Subcommand;
 
-pub use self::doctor::assistant as doctors_assistant;
-pub use self::hook::{hook, words};
-pub use self::run::{assistant, cannot_run};
+pub use self::doctor::run_internal_subcommand as doctors_assistant;
+pub use self::hook::{run_hook_command, verdict};
+pub use self::run::{run_failure, run_internal_subcommand};
 use crate::failure::Failure;
 
 /// A command, with its own help text.
@@ -61,13 +61,13 @@ pub enum Command {
     Explain(explain::Explain),
     Mcp(mcp::Mcp),
     Control(control::Control),
-    Session(session::Session),
-    Agents(agents::Agents),
+    Session(session::SessionArguments),
+    Agents(agents::AgentsArguments),
     Contention(explain::Contention),
     Work(work::Work),
     Files(files::Files),
     Blame(held_file::Blame),
-    Report(report::Report),
+    Report(report::ReportArguments),
     Give(held_file::Give),
     ForceRelease(held_file::ForceRelease),
     Install(install::Install),

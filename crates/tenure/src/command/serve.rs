@@ -8,19 +8,20 @@ use std::time::Duration;
 
 use clap::Args;
 use tenure_ledger::embedded::OpenError;
-use tenure_registrar::shell::ServiceError;
+use tenure_registrar::runtime::ServiceError;
 use tenure_server::{AdminToken, RegistrarError, Server, Settings, StartError};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use zeroize::Zeroizing;
 
 use crate::configuration::{
-    Configuration, Listen, NO_SECRET, Place, Reach, WorkerConfiguration, intent_secrets, variable,
+    Configuration, LedgerLocation, ListenAddress, NO_SECRET, NetworkSettings, WorkerConfiguration,
+    intent_secrets, variable,
 };
-use crate::daemon::keep;
+use crate::daemon::write;
 use crate::exit;
 use crate::failure::Failure;
-use crate::message::{complain, tell};
-use crate::worker::InServer;
+use crate::message::{print_error, print_stderr};
+use crate::worker::EmbeddedWorker;
 
 /// Runs the lease authority until it gets SIGTERM or SIGINT.
 ///
@@ -35,7 +36,7 @@ use crate::worker::InServer;
 pub struct Serve {
     /// Where to listen: a loopback address, or any with `[tls]`, or none [default: 127.0.0.1:7420]
     #[arg(long, value_name = "ADDRESS|none")]
-    listen: Option<Listen>,
+    listen: Option<ListenAddress>,
     /// The socket for users of this machine [default: tenure/tenure.sock in the XDG runtime directory]
     #[arg(long, value_name = "PATH|none")]
     socket: Option<PathBuf>,
@@ -43,13 +44,13 @@ pub struct Serve {
     #[arg(long, value_name = "URL")]
     device: Option<OsString>,
     #[command(flatten)]
-    place: Place,
+    location: LedgerLocation,
 }
 
 impl Serve {
     /// Serves until it is told to stop.
     pub fn run(self) -> ExitCode {
-        let place = self.place.clone();
+        let place = self.location.clone();
         let (settings, worker) = match self.settings() {
             Ok(settings) => settings,
             Err(code) => return code,
@@ -66,13 +67,23 @@ impl Serve {
         let socket = self.socket.map(|socket| ("socket", socket.into_os_string()));
         let device = self.device.map(|device| ("control.device", device));
         let flags = listen.into_iter().chain(socket).chain(device);
-        let configuration = self.place.configuration(flags).map_err(Failure::report)?;
-        let Configuration { reach, data, ledger, routine, pools, control, intents, agents, files, worker } =
-            configuration;
-        let Reach { listen, socket, tls, hosts, limits } = reach;
+        let configuration = self.location.configuration(flags).map_err(Failure::report)?;
+        let Configuration {
+            network: reach,
+            data,
+            ledger,
+            routine,
+            pools,
+            control,
+            intents,
+            agents,
+            files,
+            worker,
+        } = configuration;
+        let NetworkSettings { listen, socket, tls, hosts, limits } = reach;
         let admin_token = preset_token()?;
         let intent_secrets = intent_secrets(variable).map_err(|error| {
-            complain("the secret of intents cannot be used", &error);
+            print_error("the secret of intents cannot be used", &error);
             ExitCode::from(exit::CONFIGURATION)
         })?;
         let settings = Settings {
@@ -83,7 +94,7 @@ impl Serve {
             limits,
             data,
             ledger,
-            routine,
+            maintenance: routine,
             pools,
             control,
             intents,
@@ -96,7 +107,7 @@ impl Serve {
     }
 }
 
-async fn serve(settings: Settings, worker: Option<WorkerConfiguration>, place: &Place) -> ExitCode {
+async fn serve(settings: Settings, worker: Option<WorkerConfiguration>, place: &LedgerLocation) -> ExitCode {
     // Before anything is begun that would have to be ended in good order.
     let signals = [SignalKind::terminate(), SignalKind::interrupt(), SignalKind::hangup()].map(signal);
     let [Ok(mut terminate), Ok(mut interrupt), Ok(mut hangup)] = signals else {
@@ -107,13 +118,13 @@ async fn serve(settings: Settings, worker: Option<WorkerConfiguration>, place: &
     let server = match Server::start(settings).await {
         Ok(server) => server,
         Err(error @ (StartError::NotLoopback(_) | StartError::Nowhere | StartError::Tls(_))) => {
-            complain("will not serve", &error);
+            print_error("will not serve", &error);
             return exit::CONFIGURATION.into();
         }
         Err(error) => {
             let code = cannot_serve(&error);
             if is_damaged(&error) {
-                tell(
+                print_stderr(
                     "Nothing was changed. Look at the disk; `tenure verify` says what can be read. To go on from a copy: \
                      `tenure ledger restored`.\n",
                 );
@@ -121,32 +132,33 @@ async fn serve(settings: Settings, worker: Option<WorkerConfiguration>, place: &
             return code;
         }
     };
-    if let Some(socket) = server.socket().filter(|_| !place.names_a_ledger()) {
+    if let Some(socket) = server.socket().filter(|_| !place.has_data_directory()) {
         // Who looks in the usual place finds it without.
-        let _ = keep(&data, socket);
+        let _ = write(&data, socket);
     }
-    say_where(&server);
+    print_addresses(&server);
     if !has_secret {
-        tell(NO_SECRET);
+        print_stderr(NO_SECRET);
     }
-    let worker =
-        worker.filter(|worker| worker.is_in_server).map(|worker| InServer::start(&server, worker.settings));
-    let was_told = tokio::select! {
-        () = told(&mut terminate, &mut interrupt) => true,
-        () = server.told_to_stop() => true,
+    let worker = worker
+        .filter(|worker| worker.is_in_server)
+        .map(|worker| EmbeddedWorker::start(&server, worker.settings));
+    let was_signalled = tokio::select! {
+        () = shutdown_signal(&mut terminate, &mut interrupt) => true,
+        () = server.wait_for_stop_request() => true,
         () = server.ended() => false,
-        () = tell_troubles(&server) => false,
-        () = read_again(&server, place, &mut hangup) => false,
+        () = report_background_health(&server) => false,
+        () = reload_on_hangup(&server, place, &mut hangup) => false,
     };
     if let Some(worker) = worker {
         worker.stop().await;
     }
     match server.stop().await {
-        Ok(()) if was_told => ExitCode::SUCCESS,
+        Ok(()) if was_signalled => ExitCode::SUCCESS,
         Ok(()) => exit::DISK.into(),
         Err(error) => {
-            complain("stopped, because the ledger could not be written", &error);
-            tell(
+            print_error("stopped, because the ledger could not be written", &error);
+            print_stderr(
                 "What was acknowledged is in the ledger. Look at the disk, then start again: the start reads what \
                   it holds.\n",
             );
@@ -156,7 +168,7 @@ async fn serve(settings: Settings, worker: Option<WorkerConfiguration>, place: &
 }
 
 /// Says where the server can be reached: on standard output, and what is missing on standard error.
-fn say_where(server: &Server) {
+fn print_addresses(server: &Server) {
     let socket = server.socket().map(|path| path.display());
     let text = match (server.url(), socket) {
         (Some(url), Some(path)) => format!("listening on {url}\nlocal socket at {path}\n"),
@@ -167,51 +179,51 @@ fn say_where(server: &Server) {
     // Who started us may read no further than this, or not at all.
     let mut output = io::stdout();
     let _ = output.write_all(text.as_bytes()).and_then(|()| output.flush());
-    if let Some(error) = server.no_socket() {
-        complain("there is no local socket", error);
+    if let Some(error) = server.socket_error() {
+        print_error("there is no local socket", error);
     }
 }
 
 /// Reads the certificate, and whether the API takes leases, again whenever somebody says so with SIGHUP.
-async fn read_again(server: &Server, place: &Place, hangup: &mut Signal) {
+async fn reload_on_hangup(server: &Server, place: &LedgerLocation, hangup: &mut Signal) {
     while hangup.recv().await.is_some() {
         match server.reload_tls() {
-            Ok(()) => tell("tenure: the certificate was read again\n"),
-            Err(error) => complain("the certificate stays as it was", &error),
+            Ok(()) => print_stderr("tenure: the certificate was read again\n"),
+            Err(error) => print_error("the certificate stays as it was", &error),
         }
-        match place.api_leases_in_file() {
+        match place.read_api_leases_from_file() {
             Ok(Some(on)) => {
                 server.set_api_leases(on);
-                tell(&format!(
+                print_stderr(&format!(
                     "tenure: `[intents] api_leases` was read again: it is {on} from the next intent on\n"
                 ));
             }
-            Ok(None) => {
-                tell("tenure: the configuration file says nothing about `[intents] api_leases`: it stays\n")
-            }
-            Err(error) => complain("`[intents] api_leases` stays as it was", &error),
+            Ok(None) => print_stderr(
+                "tenure: the configuration file says nothing about `[intents] api_leases`: it stays\n",
+            ),
+            Err(error) => print_error("`[intents] api_leases` stays as it was", &error),
         }
     }
     std::future::pending().await
 }
 
 /// Says on standard error what goes wrong without keeping anybody from being answered, and when it is over.
-async fn tell_troubles(server: &Server) {
+async fn report_background_health(server: &Server) {
     let mut known = Vec::new();
     loop {
-        let found = server.troubles();
-        for trouble in found.iter().filter(|trouble| !known.contains(*trouble)) {
-            tell(&format!("tenure: {trouble}\n"));
+        let found = server.warnings();
+        for problem in found.iter().filter(|trouble| !known.contains(*trouble)) {
+            print_stderr(&format!("tenure: {problem}\n"));
         }
         for trouble in known.iter().filter(|trouble| !found.contains(*trouble)) {
-            tell(&format!("tenure: no longer: {trouble}\n"));
+            print_stderr(&format!("tenure: no longer: {trouble}\n"));
         }
         known = found;
         tokio::time::sleep(Duration::from_secs(2)).await;
     }
 }
 
-async fn told(terminate: &mut Signal, interrupt: &mut Signal) {
+async fn shutdown_signal(terminate: &mut Signal, interrupt: &mut Signal) {
     tokio::select! {
         _ = terminate.recv() => {}
         _ = interrupt.recv() => {}
@@ -227,7 +239,7 @@ fn is_damaged(error: &StartError) -> bool {
 }
 
 fn cannot_serve(error: &dyn std::error::Error) -> ExitCode {
-    complain("cannot serve", error);
+    print_error("cannot serve", error);
     exit::UNAVAILABLE.into()
 }
 
@@ -235,8 +247,8 @@ fn cannot_serve(error: &dyn std::error::Error) -> ExitCode {
 fn preset_token() -> Result<Option<AdminToken>, ExitCode> {
     let Some(token) = variable("TENURE_ADMIN_TOKEN") else { return Ok(None) };
     let token = Zeroizing::new(token.into_string().unwrap_or_default());
-    AdminToken::preset(&token).map(Some).map_err(|error| {
-        complain("TENURE_ADMIN_TOKEN cannot be used", &error);
+    AdminToken::from_configuration(&token).map(Some).map_err(|error| {
+        print_error("TENURE_ADMIN_TOKEN cannot be used", &error);
         exit::CONFIGURATION.into()
     })
 }

@@ -2,9 +2,9 @@
 
 use clap::Args;
 
+use crate::client::with_local_client;
 use crate::failure::Failure;
 use crate::output::write_text;
-use crate::server::ask_here;
 
 /// Stops the server of this machine in good order, as SIGTERM does.
 ///
@@ -18,7 +18,7 @@ pub struct Stop {}
 impl Stop {
     /// Tells it.
     pub fn run(self) -> Result<(), Failure> {
-        ask_here(async |client| client.stop_server().await)?;
+        with_local_client(async |client| client.stop_server().await)?;
         write_text("The server stops.\n")?;
         Ok(())
     }

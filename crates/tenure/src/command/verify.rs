@@ -3,9 +3,9 @@
 use clap::Args;
 use serde_json::{Value, json};
 use tenure_ledger::signing::Keyring;
-use tenure_registrar::shell::{Audit, audit};
+use tenure_registrar::runtime::{LedgerVerification, verify_ledger_directory};
 
-use crate::configuration::Place;
+use crate::configuration::LedgerLocation;
 use crate::failure::Failure;
 use crate::message::Progress;
 use crate::output::{Format, Table};
@@ -23,7 +23,7 @@ use crate::output::{Format, Table};
 #[derive(Debug, Args)]
 pub struct Verify {
     #[command(flatten)]
-    place: Place,
+    location: LedgerLocation,
     #[command(flatten)]
     format: Format,
 }
@@ -31,25 +31,27 @@ pub struct Verify {
 impl Verify {
     /// Reads everything.
     pub fn run(self) -> Result<(), Failure> {
-        let data = self.place.existing()?;
+        let data = self.location.existing_directory()?;
         let mut progress = Progress::new();
-        let found = audit(&data, &mut |read, all| progress.show(&format!("segment {read} of {all}")));
+        let found = verify_ledger_directory(&data, &mut |read, all| {
+            progress.show(&format!("segment {read} of {all}"))
+        });
         drop(progress);
         let found = found?;
         self.format.print(&as_json(&found), |_| as_text(&found))
     }
 }
 
-fn as_text(found: &Audit) -> String {
+fn as_text(found: &LedgerVerification) -> String {
     let report = &found.report;
     let mut table = Table::default();
     table.field("ledger", report.identity.ledger);
     table.field("epoch", report.identity.epoch);
-    table.field("form", report.identity.form);
+    table.field("form", report.identity.version);
     let (first, last) = (report.after.0 + 1, report.head.seq.0);
     table.field("events", if first > last { "none".to_owned() } else { format!("{first} to {last}") });
-    if found.added_up_after.0 > 0 {
-        let from = found.added_up_after.0 + 1;
+    if found.verified_after.0 > 0 {
+        let from = found.verified_after.0 + 1;
         table.field(
             "added up",
             format!("from event {from} on; a signed checkpoint vouches for what was before"),
@@ -58,7 +60,7 @@ fn as_text(found: &Audit) -> String {
     table.field("batches", report.batches);
     table.field("segments", report.segments);
     table.field("checkpoints", report.checkpoints);
-    for (added_at, key, retired_at) in found.keyring.all() {
+    for (added_at, key, retired_at) in found.keyring.all_keys() {
         let until = retired_at.map_or_else(String::new, |seq| format!(", retired by event {seq}"));
         table.field("key", format!("{} since event {added_at}{until}", key.id()));
     }
@@ -72,15 +74,15 @@ fn as_text(found: &Audit) -> String {
     format!("{table}Every bit is as it was written, the events add up, and every signature is genuine.\n")
 }
 
-fn as_json(found: &Audit) -> Value {
+fn as_json(found: &LedgerVerification) -> Value {
     let report = &found.report;
     json!({
         "ledger": report.identity.ledger.to_string(),
         "epoch": report.identity.epoch,
-        "form": report.identity.form,
+        "form": report.identity.version,
         "firstSeq": report.after.0 + 1,
         "lastSeq": report.head.seq.0,
-        "addedUpFromSeq": found.added_up_after.0 + 1,
+        "addedUpFromSeq": found.verified_after.0 + 1,
         "batches": report.batches,
         "segments": report.segments,
         "checkpoints": report.checkpoints,
@@ -100,5 +102,5 @@ pub fn keys_as_json(keyring: &Keyring) -> Value {
             "retiredSeq": retired_at,
         })
     };
-    keyring.all().map(key).collect()
+    keyring.all_keys().map(key).collect()
 }

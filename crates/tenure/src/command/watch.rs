@@ -3,12 +3,12 @@
 use std::io::Write as _;
 
 use clap::Args;
-use tenure_api::{AgentChange, FileChange, ServerEvent, Wanted};
-use tenure_client::{EventFilter, From};
+use tenure_api::{AgentEventDetails, FileEventDetails, ResourceAccess, ServerEvent};
+use tenure_client::{EventFilter, EventStartPosition};
 
+use crate::client::with_client;
 use crate::failure::Failure;
-use crate::output::standard;
-use crate::server::ask;
+use crate::output::buffered_stdout;
 
 /// Shows what happens as it happens, one line each, until it is stopped.
 ///
@@ -26,7 +26,7 @@ pub struct Watch {
     kind: Option<String>,
     /// The number of the first event to show, or `now`
     #[arg(long, value_name = "SEQ", default_value = "now", value_parser = parse_from)]
-    from: From,
+    from: EventStartPosition,
     /// Print one JSON value for each event
     #[arg(long)]
     json: bool,
@@ -36,9 +36,9 @@ impl Watch {
     /// Writes event after event.
     pub fn run(self) -> Result<(), Failure> {
         let filter = EventFilter { resource: self.resource, r#type: self.kind };
-        ask(async |client| {
+        with_client(async |client| {
             let mut events = client.events(self.from, &filter).await?;
-            let mut output = standard();
+            let mut output = buffered_stdout();
             while let Some(event) = events.next().await? {
                 if self.json {
                     serde_json::to_writer(&mut output, &event).map_err(std::io::Error::from)?;
@@ -53,12 +53,13 @@ impl Watch {
     }
 }
 
-fn parse_from(text: &str) -> Result<From, String> {
+fn parse_from(text: &str) -> Result<EventStartPosition, String> {
     match text {
-        "now" => Ok(From::Now),
-        number => {
-            number.parse().map(From::Seq).map_err(|_| "must be the number of an event, or `now`".to_owned())
-        }
+        "now" => Ok(EventStartPosition::Now),
+        number => number
+            .parse()
+            .map(EventStartPosition::Seq)
+            .map_err(|_| "must be the number of an event, or `now`".to_owned()),
     }
 }
 
@@ -86,15 +87,15 @@ fn line(event: &ServerEvent) -> String {
     }
     words.extend(agent.iter().map(of_agent));
     words.extend(file.iter().map(of_file));
-    words.extend(spent.iter().map(super::work::amounts));
+    words.extend(spent.iter().map(super::work::format_amounts));
     words.extend(cause.iter().cloned());
     words.extend(detail.iter().map(|detail| detail.replace(char::is_control, " ")));
     format!("{seq:>8}  {at:<24}  {type:<15}  {}", words.join("  ")).trim_end().to_owned()
 }
 
-fn of_agent(agent: &AgentChange) -> String {
-    let list = |wanted: &[Wanted]| {
-        let each = wanted.iter().map(|wanted| format!("{} {}", wanted.predicate, wanted.resource));
+fn of_agent(agent: &AgentEventDetails) -> String {
+    let list = |requests: &[ResourceAccess]| {
+        let each = requests.iter().map(|wanted| format!("{} {}", wanted.predicate, wanted.resource));
         each.collect::<Vec<_>>().join(", ")
     };
     let mut words = vec![agent.agent_id.clone()];
@@ -107,7 +108,7 @@ fn of_agent(agent: &AgentChange) -> String {
     words.join("  ")
 }
 
-fn of_file(file: &FileChange) -> String {
+fn of_file(file: &FileEventDetails) -> String {
     let mut words = vec![file.holder.clone()];
     words.extend(file.resource.clone());
     words.extend(file.owner.iter().map(|owner| format!("of {owner}")));
@@ -123,8 +124,8 @@ mod tests {
 
     #[test]
     fn from_accepts_an_event_number_or_now() {
-        assert_eq!(parse_from("now"), Ok(From::Now));
-        assert_eq!(parse_from("17"), Ok(From::Seq(17)));
+        assert_eq!(parse_from("now"), Ok(EventStartPosition::Now));
+        assert_eq!(parse_from("17"), Ok(EventStartPosition::Seq(17)));
         assert!(parse_from("yesterday").is_err());
     }
 

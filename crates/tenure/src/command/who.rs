@@ -3,17 +3,17 @@
 use std::path::Path;
 
 use clap::Args;
-use tenure_api::{Lease, Page};
-use tenure_client::Filter;
+use tenure_api::{Lease, LeasePage};
+use tenure_client::LeaseFilter;
 
 use super::files::view;
-use super::list::all;
-use super::path::absolute;
-use crate::duration::short;
+use super::list::list_all;
+use super::path::absolute_path;
+use crate::client::{with_client, with_local_client};
+use crate::duration::format_short;
 use crate::exit;
 use crate::failure::Failure;
-use crate::output::{Format, write_answer, write_text};
-use crate::server::{ask, ask_here};
+use crate::output::{Format, write_json, write_text};
 
 /// Says who holds a resource, or which agent is editing a file.
 ///
@@ -43,11 +43,11 @@ impl Who {
 
     /// Whether nobody has it.
     fn resource(self) -> Result<bool, Failure> {
-        let filter = Filter { resource: Some(self.what.clone()), ..Filter::default() };
-        let leases = ask(async |client| all(&client, filter).await)?;
+        let filter = LeaseFilter { resource: Some(self.what.clone()), ..LeaseFilter::default() };
+        let leases = with_client(async |client| list_all(&client, filter).await)?;
         let is_free = leases.is_empty();
         if self.format.json {
-            write_answer(&Page { leases, next: None })?;
+            write_json(&LeasePage { leases, next: None })?;
         } else if is_free {
             write_text(&format!("Nobody holds {}.\n", self.what))?;
         } else {
@@ -58,9 +58,9 @@ impl Who {
 
     /// The same for a file.
     fn file(self) -> Result<bool, Failure> {
-        let path = absolute(Path::new(&self.what))?;
-        let found = ask_here(async |client| client.file(&path).await)?;
-        self.format.print(&found, view::sentences)?;
+        let path = absolute_path(Path::new(&self.what))?;
+        let found = with_local_client(async |client| client.file(&path).await)?;
+        self.format.print(&found, view::describe_file)?;
         Ok(found.file.is_none())
     }
 }
@@ -82,7 +82,10 @@ fn line(lease: &Lease) -> String {
         Some(recall) => format!("; {} wait", recall.waiting),
         None => String::new(),
     };
-    format!("{holder} ({mode}, fence {fence}, lease {id}), {} left{waiting}\n", short(lease.remaining_ms))
+    format!(
+        "{holder} ({mode}, fence {fence}, lease {id}), {} left{waiting}\n",
+        format_short(lease.remaining_ms)
+    )
 }
 
 #[cfg(test)]

@@ -9,10 +9,10 @@ use tenure_client::{Client, Secret};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
 
-use crate::configuration::{Place, variable};
+use crate::configuration::{LedgerLocation, variable};
 use crate::exit;
 use crate::failure::Failure;
-use crate::worker::{Asked, Over, Settings, work};
+use crate::worker::{ServerHandle, Settings, WorkerExit, run_worker};
 
 /// Carries out the sessions of a server, in a process of its own, until it gets SIGTERM or SIGINT.
 ///
@@ -34,34 +34,34 @@ pub struct Worker {
     #[arg(long, value_name = "URL")]
     server: Option<String>,
     #[command(flatten)]
-    place: Place,
+    location: LedgerLocation,
 }
 
 impl Worker {
     /// Works until it is told to stop.
     pub fn run(self) -> Result<ExitCode, Failure> {
-        let configuration = self.place.configuration(None)?;
+        let configuration = self.location.configuration(None)?;
         let worker = configuration.worker.ok_or_else(|| {
-            Failure::said(
+            Failure::from_message(
                 exit::CONFIGURATION,
                 "there is nothing to start: the configuration has no `intents.pipeline.command`",
             )
         })?;
         let client = match &self.server {
-            Some(url) => at(url)?,
+            Some(url) => client_for_url(url)?,
             None => Client::from_environment()?,
         };
         let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
         let cannot = |error| Failure::new(exit::UNAVAILABLE, "the worker cannot work", &error);
-        runtime.map_err(cannot)?.block_on(until_told(client, worker.settings))
+        runtime.map_err(cannot)?.block_on(run_until_signalled(client, worker.settings))
     }
 }
 
-async fn until_told(client: Client, settings: Settings) -> Result<ExitCode, Failure> {
+async fn run_until_signalled(client: Client, settings: Settings) -> Result<ExitCode, Failure> {
     let cannot = |error| Failure::new(exit::UNAVAILABLE, "the worker cannot work", &error);
     let mut terminate = signal(SignalKind::terminate()).map_err(cannot)?;
     let mut interrupt = signal(SignalKind::interrupt()).map_err(cannot)?;
-    let (stop, told) = watch::channel(false);
+    let (stop, stop_signal) = watch::channel(false);
     tokio::spawn(async move {
         tokio::select! {
             _ = terminate.recv() => {}
@@ -76,20 +76,20 @@ async fn until_told(client: Client, settings: Settings) -> Result<ExitCode, Fail
         let mut output = io::stdout();
         let _ = output.write_all(b"worker ready\n").and_then(|()| output.flush());
     };
-    match work(Asked::There(client), Arc::new(settings), told, ready).await {
+    match run_worker(ServerHandle::Remote(client), Arc::new(settings), stop_signal, ready).await {
         Ok(()) => Ok(ExitCode::SUCCESS),
-        Err(Over::GuardLost(why)) => {
+        Err(WorkerExit::LeadershipLost(why)) => {
             let what = format!("the guard was lost, and every pipeline was ended: {why}");
-            Err(Failure::said(exit::LOST, &what)
+            Err(Failure::from_message(exit::LOST, &what)
                 .with_hint("Another worker may go on. Start this one again, and it waits for its turn."))
         }
-        Err(Over::Refused(problem)) => Err(tenure_client::Error::Problem(problem).into()),
-        Err(Over::System(error)) => Err(cannot(error)),
+        Err(WorkerExit::Rejected(problem)) => Err(tenure_client::Error::Problem(problem).into()),
+        Err(WorkerExit::System(error)) => Err(cannot(error)),
     }
 }
 
 /// A server that was named, spoken to as the environment says.
-fn at(url: &str) -> Result<Client, Failure> {
+fn client_for_url(url: &str) -> Result<Client, Failure> {
     let mut builder = Client::builder().url(url)?;
     let set = |name| variable(name).filter(|value| !value.is_empty());
     if let Some(token) = set("TENURE_TOKEN") {
@@ -97,7 +97,7 @@ fn at(url: &str) -> Result<Client, Failure> {
         builder = builder.token(Secret::new(token.trim()));
     }
     if let Some(authority) = set("TENURE_CA") {
-        builder = builder.authority(authority);
+        builder = builder.certificate_authority(authority);
     }
     Ok(builder.build()?)
 }

@@ -3,13 +3,15 @@
 use std::path::PathBuf;
 
 use tenure_control::gateway::{Rules, wled};
-use tenure_server::{ControlSettings, EncoderSettings, GatewaySettings, Patience, SerialSettings};
+use tenure_server::{
+    ControlSettings, GatewaySettings, GatewayTimeouts, RotaryEncoderSettings, SerialSettings,
+};
 
-use super::reach::NONE;
+use super::network::NONE;
 use super::{ConfigurationError, Sources};
 
 /// What was configured.
-pub fn control(sources: &Sources) -> Result<ControlSettings, ConfigurationError> {
+pub fn read_control_settings(sources: &Sources) -> Result<ControlSettings, ConfigurationError> {
     let default = ControlSettings::default();
     let ttl_ms = sources.number_or("control.ttl_ms", default.ttl_ms)?;
     // A fifth, as with the defaults of both.
@@ -25,9 +27,9 @@ pub fn control(sources: &Sources) -> Result<ControlSettings, ConfigurationError>
     let input = serial.as_ref().map(|_| "control.serial.path");
     let input = input.or(encoder.as_ref().map(|_| "control.encoder.path"));
     // A foreign device has inputs of its own, which Tenure does not see.
-    if let (Some(_), Some(given)) = (&gateway, input) {
+    if let (Some(_), Some(present)) = (&gateway, input) {
         return Err(ConfigurationError::new(format!(
-            "`{given}` moves the built-in light, which is not visible while `control.device` names another device; \
+            "`{present}` moves the built-in light, which is not visible while `control.device` names another device; \
              leave one of them out, or say `none` for the path"
         )));
     }
@@ -36,26 +38,26 @@ pub fn control(sources: &Sources) -> Result<ControlSettings, ConfigurationError>
 }
 
 fn serial(sources: &Sources) -> Result<Option<SerialSettings>, ConfigurationError> {
-    let baud = sources.number_or("control.serial.baud", SerialSettings::USUAL_BAUD)?;
+    let baud = sources.number_or("control.serial.baud", SerialSettings::DEFAULT_BAUD)?;
     let path = path(sources, "control.serial.path", &["control.serial.baud"])?;
     Ok(path.map(|path| SerialSettings { path, baud }))
 }
 
-fn encoder(sources: &Sources) -> Result<Option<EncoderSettings>, ConfigurationError> {
-    let most = EncoderSettings::LARGEST_STEP;
+fn encoder(sources: &Sources) -> Result<Option<RotaryEncoderSettings>, ConfigurationError> {
+    let limit = RotaryEncoderSettings::MAX_STEP;
     let step = sources.read_as("control.encoder.step", |text| {
-        text.parse().ok().filter(|step| *step != 0 && (-most..=most).contains(step))
+        text.parse().ok().filter(|step| *step != 0 && (-limit..=limit).contains(step))
     })?;
     let parameter = sources.read_as("control.encoder.parameter", |name| {
         let is_name = name.chars().all(|letter| letter.is_ascii_alphanumeric() || letter == '_');
         (is_name && !name.is_empty()).then(|| name.to_owned())
     })?;
-    let others = ["control.encoder.parameter", "control.encoder.step"];
-    let path = path(sources, "control.encoder.path", &others)?;
-    Ok(path.map(|path| EncoderSettings {
+    let dependents = ["control.encoder.parameter", "control.encoder.step"];
+    let path = path(sources, "control.encoder.path", &dependents)?;
+    Ok(path.map(|path| RotaryEncoderSettings {
         path,
-        parameter: parameter.unwrap_or_else(|| EncoderSettings::USUAL_PARAMETER.to_owned()),
-        step: step.unwrap_or(EncoderSettings::USUAL_STEP),
+        parameter: parameter.unwrap_or_else(|| RotaryEncoderSettings::DEFAULT_PARAMETER.to_owned()),
+        step: step.unwrap_or(RotaryEncoderSettings::DEFAULT_STEP),
     }))
 }
 
@@ -76,7 +78,7 @@ fn gateway(sources: &Sources) -> Result<Option<GatewaySettings>, ConfigurationEr
     let (device, rules) = (sources.get("control.device"), rules(sources)?);
     let Some(value) = device else {
         return match rules {
-            Some(_) => Err(ConfigurationError::half("control.gateway.rules", "control.device")),
+            Some(_) => Err(ConfigurationError::incomplete_pair("control.gateway.rules", "control.device")),
             None => Ok(None),
         };
     };
@@ -84,7 +86,7 @@ fn gateway(sources: &Sources) -> Result<Option<GatewaySettings>, ConfigurationEr
     let device = value.text.to_string_lossy().parse();
     let device = device.map_err(|reason| ConfigurationError::new(format!("{} {reason}", value.origin)))?;
     let rules = rules.unwrap_or_else(Rules::wled);
-    Ok(Some(GatewaySettings { device, rules, patience: Patience::default() }))
+    Ok(Some(GatewaySettings { device, rules, timeouts: GatewayTimeouts::default() }))
 }
 
 fn rules(sources: &Sources) -> Result<Option<Rules>, ConfigurationError> {

@@ -69,7 +69,7 @@ pub fn intent_secrets(
     let (current, previous) = (secret(&variable, CURRENT)?, secret(&variable, PREVIOUS)?);
     match (current, previous) {
         (Some(current), previous) => Ok(Some(IntentSecrets { current, previous })),
-        (None, Some(_)) => Err(ConfigurationError::half(PREVIOUS[0], CURRENT[0])),
+        (None, Some(_)) => Err(ConfigurationError::incomplete_pair(PREVIOUS[0], CURRENT[0])),
         (None, None) => Ok(None),
     }
 }
@@ -85,7 +85,7 @@ fn secret(
             let message = format!("{first} and {second} are set and differ; leave one of them out");
             return Err(ConfigurationError::new(message));
         }
-        (Some(said), _) | (None, Some(said)) => said,
+        (Some(named_secret), _) | (None, Some(named_secret)) => named_secret,
         (None, None) => return Ok(None),
     };
     let made = IntentSecret::new(&*bytes);

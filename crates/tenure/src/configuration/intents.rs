@@ -4,9 +4,9 @@ use std::path::Path;
 
 use tenure_server::IntentSettings;
 
-use super::sources::Value;
+use super::sources::ConfigurationValue;
 use super::{ConfigurationError, Sources};
-use crate::worker::{InvalidTemplate, Settings, Template};
+use crate::worker::{Settings, Template, TemplateError};
 
 const COMMAND: &str = "intents.pipeline.command";
 const RECORDING_COMMAND: &str = "intents.pipeline.recording_command";
@@ -24,14 +24,14 @@ pub struct WorkerConfiguration {
 }
 
 /// What was configured for the API.
-pub fn intents(sources: &Sources) -> Result<IntentSettings, ConfigurationError> {
+pub fn read_intent_settings(sources: &Sources) -> Result<IntentSettings, ConfigurationError> {
     let default = IntentSettings::default();
     Ok(IntentSettings {
-        api_leases: api_leases(sources)?.unwrap_or(default.api_leases),
+        api_leases: read_api_leases(sources)?.unwrap_or(default.api_leases),
         start_within_ms: sources.number_or("intents.start_within_ms", default.start_within_ms)?,
         // The leases that the API takes for a session last as long as those that the worker takes.
         lease_ttl_ms: sources.number_or("intents.ttl_ms", DEFAULT_TTL_MS)?,
-        lan_guard: sources.switch("intents.lan_guard")?.unwrap_or(default.lan_guard),
+        lan_guard: sources.boolean("intents.lan_guard")?.unwrap_or(default.lan_guard),
         // An empty list counts as well, and lets no client in.
         lan_allowed: sources.list("intents.lan_allowed")?.unwrap_or(default.lan_allowed),
         trusted_proxies: sources.list("intents.trusted_proxies")?.unwrap_or(default.trusted_proxies),
@@ -39,13 +39,16 @@ pub fn intents(sources: &Sources) -> Result<IntentSettings, ConfigurationError> 
 }
 
 /// Whether the API takes leases, if it was configured. It is read again while the server runs.
-pub fn api_leases(sources: &Sources) -> Result<Option<bool>, ConfigurationError> {
-    sources.switch("intents.api_leases")
+pub fn read_api_leases(sources: &Sources) -> Result<Option<bool>, ConfigurationError> {
+    sources.boolean("intents.api_leases")
 }
 
 /// What was configured for the worker. Without a command there is no worker.
-pub fn worker(sources: &Sources, data: &Path) -> Result<Option<WorkerConfiguration>, ConfigurationError> {
-    let is_in_server = sources.switch("intents.worker")?;
+pub fn read_worker_configuration(
+    sources: &Sources,
+    data: &Path,
+) -> Result<Option<WorkerConfiguration>, ConfigurationError> {
+    let is_in_server = sources.boolean("intents.worker")?;
     let command = template(sources, COMMAND)?;
     let recording_command = template(sources, RECORDING_COMMAND)?;
     let tuners = sources.number_or("intents.tuners", 0)?;
@@ -60,13 +63,14 @@ pub fn worker(sources: &Sources, data: &Path) -> Result<Option<WorkerConfigurati
              most three quarters of the third"
         )));
     }
-    let logs = sources.get("intents.logs").map_or_else(|| data.join("sessions"), Value::path);
+    let logs = sources.get("intents.logs").map_or_else(|| data.join("sessions"), ConfigurationValue::path);
     let logs_kept = sources.number_or("intents.logs_kept", DEFAULT_LOGS)?;
     let Some(command) = command else {
         // A worker would wait for sessions that it cannot start.
         let recording = recording_command.map(|_| RECORDING_COMMAND);
-        let given = is_in_server.filter(|is_in_server| *is_in_server).map(|_| "intents.worker").or(recording);
-        return given.map_or(Ok(None), |given| {
+        let present =
+            is_in_server.filter(|is_in_server| *is_in_server).map(|_| "intents.worker").or(recording);
+        return present.map_or(Ok(None), |given| {
             Err(ConfigurationError::new(format!(
                 "there is an `{given}` but no `{COMMAND}`; say what carries out a session, or leave both out"
             )))
@@ -87,9 +91,9 @@ pub fn worker(sources: &Sources, data: &Path) -> Result<Option<WorkerConfigurati
 
 /// A program with its arguments. An error does not repeat it, since it may have a password in it.
 fn template(sources: &Sources, key: &str) -> Result<Option<Template>, ConfigurationError> {
-    let Some(Value { text, origin }) = sources.get(key) else { return Ok(None) };
+    let Some(ConfigurationValue { text, origin }) = sources.get(key) else { return Ok(None) };
     let arguments = serde_json::from_str::<Vec<String>>(&text.to_string_lossy());
     let template =
-        arguments.map_err(|_| InvalidTemplate::NotAList).and_then(|arguments| Template::parse(&arguments));
+        arguments.map_err(|_| TemplateError::NotAList).and_then(|arguments| Template::parse(&arguments));
     template.map(Some).map_err(|reason| ConfigurationError::new(format!("{origin} {reason}")))
 }

@@ -8,7 +8,7 @@ use crate::worker::Settings;
 
 /// The values that a key accepts.
 #[derive(Debug, Clone, Copy)]
-pub enum Allowed {
+pub enum AllowedValues {
     /// Any text; what is wrong with it is found where it is used.
     Text,
     /// Text that is parsed where it is used, described for error messages.
@@ -25,24 +25,24 @@ pub enum Allowed {
     Command,
 }
 
-use Allowed::{Command, List, Number, OneOf, Parsed, Switch, Text};
+use AllowedValues::{Command, List, Number, OneOf, Parsed, Switch, Text};
 
-const NETWORKS: Allowed = List("a list of networks, such as 192.168.0.0/16 or fd00::/8");
-const DEVICE_PATH: Allowed = Parsed("the path of a device, or `none`");
-const BYTES: Allowed = Number("bytes", 0, u64::MAX);
-const LEASE_MS: Allowed = Number("milliseconds", AgentSettings::SHORTEST_TTL_MS, AgentSettings::LONGEST_MS);
-const CONTROL_MS: Allowed =
+const NETWORKS: AllowedValues = List("a list of networks, such as 192.168.0.0/16 or fd00::/8");
+const DEVICE_PATH: AllowedValues = Parsed("the path of a device, or `none`");
+const BYTES: AllowedValues = Number("bytes", 0, u64::MAX);
+const LEASE_MS: AllowedValues = Number("milliseconds", AgentSettings::MIN_TTL_MS, AgentSettings::MAX_MS);
+const CONTROL_MS: AllowedValues =
     Number("milliseconds", *ControlSettings::TTL_MS.start() as u64, *ControlSettings::TTL_MS.end() as u64);
-const START_MS: Allowed =
+const START_MS: AllowedValues =
     Number("milliseconds", *IntentSettings::START_WITHIN_MS.start(), *IntentSettings::START_WITHIN_MS.end());
-const BAUD: Allowed =
+const BAUD: AllowedValues =
     Number("bits per second", *SerialSettings::BAUD.start() as u64, *SerialSettings::BAUD.end() as u64);
-const WAIT_MS: Allowed = Number("milliseconds", 1, AgentSettings::LONGEST_MS);
+const WAIT_MS: AllowedValues = Number("milliseconds", 1, AgentSettings::MAX_MS);
 /// A day.
-const SECONDS: Allowed = Number("seconds", 1, 86_400);
+const SECONDS: AllowedValues = Number("seconds", 1, 86_400);
 
 /// Every key. Any other in a file is rejected: a misspelt key must not be ignored.
-pub const KEYS: &[(&str, Allowed)] = &[
+pub const KEYS: &[(&str, AllowedValues)] = &[
     ("listen", Parsed("an address and a port, such as 127.0.0.1:7420, or `none`")),
     ("data", Text),
     ("control.device", Text),
@@ -64,7 +64,7 @@ pub const KEYS: &[(&str, Allowed)] = &[
     ("control.ttl_ms", CONTROL_MS),
     (
         "control.heartbeat_interval_ms",
-        Number("milliseconds", ControlSettings::LEAST_HEARTBEAT_INTERVAL_MS as u64, u64::MAX),
+        Number("milliseconds", ControlSettings::MIN_HEARTBEAT_INTERVAL_MS as u64, u64::MAX),
     ),
     ("control.millis_at_start", Number("milliseconds", 0, u32::MAX as u64)),
     ("control.serial.path", DEVICE_PATH),
@@ -78,7 +78,7 @@ pub const KEYS: &[(&str, Allowed)] = &[
     ("intents.lan_allowed", NETWORKS),
     ("intents.trusted_proxies", NETWORKS),
     ("intents.worker", Switch),
-    ("intents.tuners", Number("tuners", 0, Settings::MOST_TUNERS as u64)),
+    ("intents.tuners", Number("tuners", 0, Settings::MAX_TUNERS as u64)),
     ("intents.ttl_ms", LEASE_MS),
     ("intents.renew_every_ms", Number("milliseconds", 1, u64::MAX)),
     ("intents.stop_grace_ms", Number("milliseconds", 0, u64::MAX)),
@@ -106,7 +106,7 @@ pub const KEYS: &[(&str, Allowed)] = &[
 pub const POOLS: &str = "pools";
 
 /// The values that `key` accepts, if it exists.
-pub fn allowed(key: &str) -> Option<Allowed> {
+pub fn allowed_values(key: &str) -> Option<AllowedValues> {
     let is_pool = key.split_once('.').is_some_and(|(table, _)| table == POOLS);
     let known = KEYS.iter().find(|(known, _)| *known == key).map(|(_, allowed)| *allowed);
     known.or(is_pool.then_some(List("a number of members, or a list of names")))
@@ -119,11 +119,11 @@ pub fn is_table(key: &str) -> bool {
 }
 
 /// The name of `key` in the environment.
-pub fn variable_of(key: &str) -> String {
+pub fn environment_variable_of(key: &str) -> String {
     format!("TENURE_{}", key.replace('.', "_").to_ascii_uppercase())
 }
 
-impl fmt::Display for Allowed {
+impl fmt::Display for AllowedValues {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Text | Command => formatter.write_str("text"),

@@ -7,35 +7,35 @@ mod control;
 mod folders;
 mod intents;
 mod keys;
-mod place;
-mod reach;
+mod ledger_location;
+mod network;
 mod sources;
 
 use std::error::Error;
 use std::path::PathBuf;
 
-use tenure_core::kernel::Span;
-use tenure_ledger::embedded::{Options, Retention};
-use tenure_registrar::shell::Routine;
+use tenure_core::kernel::TickDuration;
+use tenure_ledger::embedded::{LedgerOptions, Retention};
+use tenure_registrar::runtime::MaintenanceOptions;
 use tenure_server::{AgentSettings, ControlSettings, FileSettings, IntentSettings, Pools};
 
 pub use self::folders::{Folders, NO_SECRET, intent_secrets};
-pub use self::intents::{WorkerConfiguration, api_leases};
-pub use self::place::{Here, Place, variable};
-pub use self::reach::{Listen, Reach};
+pub use self::intents::{WorkerConfiguration, read_api_leases};
+pub use self::ledger_location::{LedgerLocation, LocalServerPaths, variable};
+pub use self::network::{ListenAddress, NetworkSettings};
 pub use self::sources::{Flags, Sources};
 
 /// What the program was told to do.
 #[derive(Debug, Clone)]
 pub struct Configuration {
     /// Where to listen on the network, how, and for whom on this machine.
-    pub reach: Reach,
+    pub network: NetworkSettings,
     /// Where the ledger is.
     pub data: PathBuf,
     /// How it is kept.
-    pub ledger: Options,
+    pub ledger: LedgerOptions,
     /// What is done beside its writer, and when.
-    pub routine: Routine,
+    pub routine: MaintenanceOptions,
     /// Names for any one of several resources.
     pub pools: Pools,
     /// The device, and who may move it.
@@ -68,7 +68,7 @@ impl ConfigurationError {
     }
 
     /// One of two keys or variables that need each other.
-    fn half(given: &str, missing: &str) -> Self {
+    fn incomplete_pair(given: &str, missing: &str) -> Self {
         Self::new(format!("there is a `{given}` but no `{missing}`; say both, or neither"))
     }
 }
@@ -76,23 +76,23 @@ impl ConfigurationError {
 impl Configuration {
     /// Puts together what flags, environment and file say.
     pub fn new(sources: &Sources, folders: &Folders) -> Result<Self, ConfigurationError> {
-        let data = Self::data(sources, folders)?;
+        let data = Self::data_directory(sources, folders)?;
         Ok(Self {
-            reach: Reach::new(sources, folders)?,
+            network: NetworkSettings::new(sources, folders)?,
             ledger: ledger(sources, folders)?,
             routine: routine(sources)?,
             pools: pools(sources)?,
-            control: control::control(sources)?,
-            intents: intents::intents(sources)?,
+            control: control::read_control_settings(sources)?,
+            intents: intents::read_intent_settings(sources)?,
             agents: agents(sources)?,
             files: files(sources)?,
-            worker: intents::worker(sources, &data)?,
+            worker: intents::read_worker_configuration(sources, &data)?,
             data,
         })
     }
 
     /// Where the ledger is, for commands that only read it and need to know nothing else.
-    pub fn data(sources: &Sources, folders: &Folders) -> Result<PathBuf, ConfigurationError> {
+    pub fn data_directory(sources: &Sources, folders: &Folders) -> Result<PathBuf, ConfigurationError> {
         match sources.get("data") {
             Some(value) => Ok(value.path()),
             None => Ok(folders.state("the ledger", "say --data")?.join("tenure")),
@@ -100,25 +100,25 @@ impl Configuration {
     }
 }
 
-fn ledger(sources: &Sources, folders: &Folders) -> Result<Options, ConfigurationError> {
-    let default = Options::default();
+fn ledger(sources: &Sources, folders: &Folders) -> Result<LedgerOptions, ConfigurationError> {
+    let default = LedgerOptions::default();
     let witness = match sources.get("ledger.witness") {
         Some(value) => value.path(),
         // Not in the data directory, where a copy of that would bring its own witness along.
         None => folders.state("the witness", "say TENURE_LEDGER_WITNESS")?.join("tenure-witness"),
     };
-    Ok(Options {
+    Ok(LedgerOptions {
         segment_size: sources.number_or("ledger.segment_size", default.segment_size)?,
         reserve: sources.number_or("ledger.reserve", default.reserve)?,
         witness: Some(witness),
     })
 }
 
-fn routine(sources: &Sources) -> Result<Routine, ConfigurationError> {
-    let default = Routine::default();
+fn routine(sources: &Sources) -> Result<MaintenanceOptions, ConfigurationError> {
+    let default = MaintenanceOptions::default();
     let days: Option<u64> = sources.number("ledger.retention_days")?;
-    let age = days.map(|days| Span::from_secs(days.saturating_mul(24 * 60 * 60)));
-    Ok(Routine {
+    let age = days.map(|days| TickDuration::from_secs(days.saturating_mul(24 * 60 * 60)));
+    Ok(MaintenanceOptions {
         checkpoint_after: sources.number_or("ledger.checkpoint_after", default.checkpoint_after)?,
         retention: Retention {
             age: age.unwrap_or(default.retention.age),
@@ -133,7 +133,7 @@ fn pools(sources: &Sources) -> Result<Pools, ConfigurationError> {
     for (name, value) in sources.pools() {
         let text = value.text.to_string_lossy();
         let names: Vec<String> = match text.parse::<usize>() {
-            Ok(members) => (0..members.min(tenure_server::MOST_MEMBERS + 1)).map(|n| n.to_string()).collect(),
+            Ok(members) => (0..members.min(tenure_server::MAX_MEMBERS + 1)).map(|n| n.to_string()).collect(),
             Err(_) => text.split(',').map(|name| name.trim().to_owned()).collect(),
         };
         let added = pools.add(name, names.iter().map(String::as_str));
@@ -147,11 +147,11 @@ fn agents(sources: &Sources) -> Result<AgentSettings, ConfigurationError> {
     let default = AgentSettings::default();
     Ok(AgentSettings {
         ttl_ms: sources.number_or("agents.ttl_ms", default.ttl_ms)?,
-        longest_ttl_ms: sources.number_or("agents.longest_ttl_ms", default.longest_ttl_ms)?,
+        max_ttl_ms: sources.number_or("agents.longest_ttl_ms", default.max_ttl_ms)?,
         wait_ms: sources.number_or("agents.wait_ms", default.wait_ms)?,
-        longest_wait_ms: sources.number_or("agents.longest_wait_ms", default.longest_wait_ms)?,
+        max_wait_ms: sources.number_or("agents.longest_wait_ms", default.max_wait_ms)?,
         backoff_ms: sources.number_or("agents.backoff_ms", default.backoff_ms)?,
-        longest_backoff_ms: sources.number_or("agents.longest_backoff_ms", default.longest_backoff_ms)?,
+        max_backoff_ms: sources.number_or("agents.longest_backoff_ms", default.max_backoff_ms)?,
         lease_time_ms: sources.number("agents.lease_time_ms")?,
         idle_ms: sources.number("agents.idle_ms")?,
     })
@@ -163,8 +163,8 @@ fn files(sources: &Sources) -> Result<FileSettings, ConfigurationError> {
     Ok(FileSettings {
         retry_ms: ms("files.retry_seconds", 1_000)?.unwrap_or(default.retry_ms),
         idle_ms: ms("files.idle_seconds", 1_000)?.unwrap_or(default.idle_ms),
-        warn_only: sources.is_chosen("files.mode", "warn")?.unwrap_or(default.warn_only),
-        guarded_shells: sources.is_chosen("files.shells", "guarded")?.unwrap_or(default.guarded_shells),
+        warn_only: sources.has_value("files.mode", "warn")?.unwrap_or(default.warn_only),
+        guarded_shells: sources.has_value("files.shells", "guarded")?.unwrap_or(default.guarded_shells),
         audit: sources.parse("files.audit")?.unwrap_or(default.audit),
         stop_when_idle_ms: ms("files.stop_when_idle_minutes", 60_000)?.or(default.stop_when_idle_ms),
     })

@@ -8,11 +8,11 @@ use std::{fs, io};
 
 use toml::de::{DeTable, DeValue};
 
-use super::keys::{Allowed, KEYS, POOLS, allowed, is_table, variable_of};
+use super::keys::{AllowedValues, KEYS, POOLS, allowed_values, environment_variable_of, is_table};
 use super::{ConfigurationError, Folders};
 
 /// Keys that have a second name in the environment. The first name counts more.
-const OTHER_NAMES: &[(&str, &str)] = &[("intents.api_leases", "XG2G_V3_API_LEASES")];
+const VARIABLE_ALIASES: &[(&str, &str)] = &[("intents.api_leases", "XG2G_V3_API_LEASES")];
 
 /// What the command line says.
 #[derive(Debug, Clone, Default)]
@@ -24,18 +24,18 @@ pub struct Flags {
 }
 
 /// Variables of the environment by name.
-pub type Variables = BTreeMap<OsString, OsString>;
+pub type EnvironmentVariables = BTreeMap<OsString, OsString>;
 
 /// The value of a key.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Value {
+pub struct ConfigurationValue {
     /// As text. A path need not be UTF-8.
     pub text: OsString,
     /// Where it was set: a flag, a variable, or a key with its file and line.
     pub origin: String,
 }
 
-impl Value {
+impl ConfigurationValue {
     /// The same as a path.
     pub fn path(&self) -> PathBuf {
         PathBuf::from(&self.text)
@@ -44,31 +44,36 @@ impl Value {
 
 /// The value that counts for each key.
 #[derive(Debug, Clone, Default)]
-pub struct Sources(BTreeMap<String, Value>);
+pub struct Sources(BTreeMap<String, ConfigurationValue>);
 
 impl Sources {
     /// Flags override the environment, which overrides the file.
-    pub fn new(flags: Flags, variables: &Variables, folders: &Folders) -> Result<Self, ConfigurationError> {
+    pub fn new(
+        flags: Flags,
+        variables: &EnvironmentVariables,
+        folders: &Folders,
+    ) -> Result<Self, ConfigurationError> {
         let variable = |name: &str| variables.get(name.as_ref() as &std::ffi::OsStr).cloned();
         let named = flags.config.or_else(|| variable("TENURE_CONFIG").map(PathBuf::from));
         let mut sources = Self::default();
         if let Some(path) = named.clone().or_else(|| folders.config_file()) {
             sources.read(&path, named.is_some())?;
         }
-        let others = OTHER_NAMES.iter().map(|(key, name)| ((*key).to_owned(), (*name).to_owned()));
+        let aliases = VARIABLE_ALIASES.iter().map(|(key, name)| ((*key).to_owned(), (*name).to_owned()));
         let known = KEYS.iter().map(|(key, _)| (*key).to_owned()).chain(sources.0.keys().cloned());
-        let prefix = variable_of(POOLS) + "_";
+        let prefix = environment_variable_of(POOLS) + "_";
         let pools = variables.keys().filter_map(|name| name.to_str()?.strip_prefix(&prefix));
         let pools = pools.filter(|pool| !pool.is_empty());
         let pools = pools.map(|pool| format!("{POOLS}.{}", pool.to_ascii_lowercase()));
-        let named: Vec<_> =
-            others.chain(known.chain(pools).map(|key| (key.clone(), variable_of(&key)))).collect();
+        let named: Vec<_> = aliases
+            .chain(known.chain(pools).map(|key| (key.clone(), environment_variable_of(&key))))
+            .collect();
         for (key, origin) in named {
-            sources.0.extend(variable(&origin).map(|text| (key, Value { text, origin })));
+            sources.0.extend(variable(&origin).map(|text| (key, ConfigurationValue { text, origin })));
         }
         for (key, text) in flags.values {
             let origin = format!("--{}", key.rsplit('.').next().unwrap_or(key));
-            sources.0.insert(key.to_owned(), Value { text, origin });
+            sources.0.insert(key.to_owned(), ConfigurationValue { text, origin });
         }
         Ok(sources)
     }
@@ -105,7 +110,7 @@ impl Sources {
             let key = format!("{prefix}{}", name.get_ref());
             let place_of_key = place(name.span().start);
             let origin = format!("`{key}` in {place_of_key}");
-            let text = match (value.get_ref(), allowed(&key)) {
+            let text = match (value.get_ref(), allowed_values(&key)) {
                 (DeValue::Table(inner), _) if is_table(&key) => {
                     self.collect(&format!("{key}."), inner, place)?;
                     continue;
@@ -117,13 +122,13 @@ impl Sources {
                         known.join(", ")
                     )));
                 }
-                (DeValue::Array(list), Some(Allowed::Command)) => {
+                (DeValue::Array(list), Some(AllowedValues::Command)) => {
                     let texts: Option<Vec<_>> = list.iter().map(|part| part.get_ref().as_str()).collect();
                     texts
                         .and_then(|texts| serde_json::to_string(&texts).ok())
                         .unwrap_or_else(|| "array".to_owned())
                 }
-                (DeValue::Array(list), Some(Allowed::List(_))) => {
+                (DeValue::Array(list), Some(AllowedValues::List(_))) => {
                     let texts =
                         list.iter().map(|part| text_of(part.get_ref()).filter(|text| !text.contains(',')));
                     let texts: Option<Vec<_>> = texts.collect();
@@ -135,18 +140,18 @@ impl Sources {
                     rejected(&origin, value.type_str(), &"a string, a whole number, true or false")
                 })?,
             };
-            self.0.insert(key, Value { text: text.into(), origin });
+            self.0.insert(key, ConfigurationValue { text: text.into(), origin });
         }
         Ok(())
     }
 
     /// The value of `key`.
-    pub fn get(&self, key: &str) -> Option<&Value> {
+    pub fn get(&self, key: &str) -> Option<&ConfigurationValue> {
         self.0.get(key)
     }
 
     /// The pools by name.
-    pub fn pools(&self) -> impl Iterator<Item = (&str, &Value)> {
+    pub fn pools(&self) -> impl Iterator<Item = (&str, &ConfigurationValue)> {
         self.0.iter().filter_map(|(key, value)| {
             let (table, name) = key.split_once('.')?;
             (table == POOLS).then_some((name, value))
@@ -159,9 +164,9 @@ impl Sources {
         key: &str,
         read: impl FnOnce(&str) -> Option<T>,
     ) -> Result<Option<T>, ConfigurationError> {
-        let Some(Value { text, origin }) = self.get(key) else { return Ok(None) };
+        let Some(ConfigurationValue { text, origin }) = self.get(key) else { return Ok(None) };
         let text = text.to_string_lossy();
-        let expected = allowed(key).expect("keys are read by names from the table");
+        let expected = allowed_values(key).expect("keys are read by names from the table");
         read(&text).map(Some).ok_or_else(|| rejected(origin, &text, &expected))
     }
 
@@ -172,7 +177,9 @@ impl Sources {
 
     /// The number of `key`, within the bounds of the key and of `T`.
     pub fn number<T: TryFrom<u64>>(&self, key: &str) -> Result<Option<T>, ConfigurationError> {
-        let Some(Allowed::Number(_, min, max)) = allowed(key) else { unreachable!("{key} is a number") };
+        let Some(AllowedValues::Number(_, min, max)) = allowed_values(key) else {
+            unreachable!("{key} is a number")
+        };
         self.read_as(key, |text| {
             let number = text.parse().ok().filter(|number| (min..=max).contains(number))?;
             T::try_from(number).ok()
@@ -185,13 +192,15 @@ impl Sources {
     }
 
     /// Whether `key` has the word `chosen`, one of those that it accepts.
-    pub fn is_chosen(&self, key: &str, chosen: &str) -> Result<Option<bool>, ConfigurationError> {
-        let Some(Allowed::OneOf(words)) = allowed(key) else { unreachable!("{key} is a choice") };
+    pub fn has_value(&self, key: &str, chosen: &str) -> Result<Option<bool>, ConfigurationError> {
+        let Some(AllowedValues::OneOf(words)) = allowed_values(key) else {
+            unreachable!("{key} is a choice")
+        };
         self.read_as(key, |text| words.contains(&text).then_some(text == chosen))
     }
 
     /// The value of `key`, which is yes or no.
-    pub fn switch(&self, key: &str) -> Result<Option<bool>, ConfigurationError> {
+    pub fn boolean(&self, key: &str) -> Result<Option<bool>, ConfigurationError> {
         self.read_as(key, |text| match text.to_ascii_lowercase().as_str() {
             "true" | "1" | "on" | "yes" => Some(true),
             "false" | "0" | "off" | "no" => Some(false),

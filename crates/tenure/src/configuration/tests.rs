@@ -27,14 +27,14 @@ pub(super) fn configuration(
 #[test]
 fn defaults_apply_without_flags_variables_or_file() {
     let found = configuration(&[], &[], "").unwrap();
-    assert_eq!(found.reach.listen.unwrap().to_string(), "127.0.0.1:7420");
-    assert_eq!((found.reach.tls, found.reach.hosts), (None, Vec::new()));
-    assert_eq!(found.reach.limits, tenure_server::Limits::default());
+    assert_eq!(found.network.listen.unwrap().to_string(), "127.0.0.1:7420");
+    assert_eq!((found.network.tls, found.network.hosts), (None, Vec::new()));
+    assert_eq!(found.network.limits, tenure_server::ConnectionLimits::default());
     assert_eq!(found.data, Path::new("/home/somebody/.local/state/tenure"));
     let witness = Path::new("/home/somebody/.local/state/tenure-witness");
     assert_eq!(found.ledger.witness.as_deref(), Some(witness));
     assert_eq!((found.ledger.segment_size, found.ledger.reserve), (16 << 20, 64 << 20));
-    assert_eq!(found.routine, Routine::default());
+    assert_eq!(found.routine, MaintenanceOptions::default());
     let found = configuration(&[], &[("XDG_STATE_HOME", "/var/state")], "").unwrap();
     assert_eq!(found.data, Path::new("/var/state/tenure"));
     let relative = configuration(&[], &[("XDG_STATE_HOME", "state")], "").unwrap();
@@ -45,13 +45,13 @@ fn defaults_apply_without_flags_variables_or_file() {
 fn flags_override_the_environment_which_overrides_the_file() {
     let file = "listen = '127.0.0.1:3'\n[ledger]\nsegment_size = 4096\nwitness = '/w'\n";
     let found = configuration(&[], &[], file).unwrap();
-    assert_eq!((found.reach.listen.unwrap().port(), found.ledger.segment_size), (3, 4096));
+    assert_eq!((found.network.listen.unwrap().port(), found.ledger.segment_size), (3, 4096));
     assert_eq!(found.ledger.witness.as_deref(), Some(Path::new("/w")));
     let variables = [("TENURE_LISTEN", "127.0.0.1:2"), ("TENURE_LEDGER_SEGMENT_SIZE", "8192")];
     let found = configuration(&[], &variables, file).unwrap();
-    assert_eq!((found.reach.listen.unwrap().port(), found.ledger.segment_size), (2, 8192));
+    assert_eq!((found.network.listen.unwrap().port(), found.ledger.segment_size), (2, 8192));
     let found = configuration(&[("listen", "127.0.0.1:1")], &variables, file).unwrap();
-    assert_eq!(found.reach.listen.unwrap().port(), 1);
+    assert_eq!(found.network.listen.unwrap().port(), 1);
 }
 
 #[test]
@@ -94,8 +94,8 @@ fn named_configuration_file_must_exist() {
 #[test]
 fn local_socket_defaults_to_the_path_that_clients_use() {
     let socket = |flags: &[(&'static str, &str)], variables: &[(&str, &str)], file: &str| {
-        let place = configuration(flags, variables, file).unwrap().reach.socket;
-        place.map(|place| (place.path.to_str().unwrap().to_owned(), place.users, place.is_chosen))
+        let place = configuration(flags, variables, file).unwrap().network.socket;
+        place.map(|place| (place.path.to_str().unwrap().to_owned(), place.users, place.is_explicit))
     };
     let usual = socket(&[], &[("XDG_RUNTIME_DIR", "/run/user/7")], "");
     assert_eq!(usual, Some(("/run/user/7/tenure/tenure.sock".into(), vec![], false)));
@@ -114,7 +114,7 @@ fn local_socket_defaults_to_the_path_that_clients_use() {
 fn listen_tls_and_http_settings_are_read() {
     let file = "listen = 'none'\n[tls]\ncertificate = '/c'\nkey = '/k'\n\
                 [http]\nhosts = ['a.example', 'b.example']\nconnections = 5\nidle_seconds = 7\n";
-    let reach = configuration(&[], &[], file).unwrap().reach;
+    let reach = configuration(&[], &[], file).unwrap().network;
     assert_eq!(reach.listen, None);
     let files = reach.tls.unwrap();
     assert_eq!((files.certificate.as_path(), files.key.as_path()), (Path::new("/c"), Path::new("/k")));
@@ -217,7 +217,7 @@ fn gateway_device_and_rules_are_read_from_flag_or_file() {
     let file =
         format!("[control]\ndevice = 'http://lamp:81'\n[control.gateway]\nrules = '{}'", table.display());
     let found = configuration(&[], &[], &file).unwrap().control.gateway.unwrap();
-    assert_eq!(found.rules.len(), (1, 0));
+    assert_eq!(found.rules.rule_counts(), (1, 0));
     let named = configuration(&[], &[("TENURE_CONTROL_GATEWAY_RULES", "wled")], &file)
         .unwrap()
         .control
@@ -255,7 +255,7 @@ fn gateway_device_and_rules_are_read_from_flag_or_file() {
 
 /// Every key: a value that changes the configuration, what else must be set for that, and values that are rejected with
 /// a part of what the message says is allowed.
-type Row = (&'static str, &'static str, &'static str, &'static [(&'static str, &'static str)]);
+type KeyCase = (&'static str, &'static str, &'static str, &'static [(&'static str, &'static str)]);
 
 const ADDRESS: &str = "an address and a port, such as 127.0.0.1:7420, or `none`";
 const NETWORKS: &str = "a list of networks, such as 192.168.0.0/16 or fd00::/8";
@@ -276,7 +276,7 @@ const ENCODER: &str = "control.encoder.path = '/dev/input/event3'";
 /// More than any whole number that is read.
 const HUGE: &str = "18446744073709551616";
 
-const ROWS: &[Row] = &[
+const KEY_CASES: &[KeyCase] = &[
     ("listen", "127.0.0.1:1", "", &[("here", ADDRESS), ("127.0.0.1", ADDRESS), ("", ADDRESS)]),
     ("data", "/d", "", &[]),
     (
@@ -359,9 +359,9 @@ fn known_keys() -> impl Iterator<Item = &'static str> {
 
 #[test]
 fn every_key_is_read_from_the_file_and_overridden_by_its_variable() {
-    let keys: Vec<_> = ROWS.iter().map(|row| row.0).collect();
+    let keys: Vec<_> = KEY_CASES.iter().map(|row| row.0).collect();
     assert_eq!(keys, known_keys().collect::<Vec<_>>(), "a row for each key");
-    for (key, good, beside, _) in ROWS {
+    for (key, good, beside, _) in KEY_CASES {
         let shown = |variables: &[(&str, &str)], line: &str| {
             let found = configuration(&[], variables, &format!("{beside}\n{line}\n"));
             format!("{:?}", found.unwrap_or_else(|error| panic!("{key}: {error}")))
@@ -384,7 +384,7 @@ fn every_key_is_read_from_the_file_and_overridden_by_its_variable() {
 
 #[test]
 fn every_rejected_value_is_reported_with_key_origin_and_what_is_allowed() {
-    for (key, _, beside, rejected) in ROWS {
+    for (key, _, beside, rejected) in KEY_CASES {
         for (bad, allowed) in *rejected {
             let variable = variable_name(key);
             let refused = configuration(&[], &[(&variable, bad)], beside).unwrap_err().to_string();
@@ -422,7 +422,8 @@ mod agent_settings {
     #[test]
     fn agent_ttl_defaults_to_one_minute_with_a_maximum_of_five() {
         assert_eq!(found(&[], ""), Ok(AgentSettings::default()));
-        let AgentSettings { ttl_ms, longest_ttl_ms, lease_time_ms, idle_ms, .. } = AgentSettings::default();
+        let AgentSettings { ttl_ms, max_ttl_ms: longest_ttl_ms, lease_time_ms, idle_ms, .. } =
+            AgentSettings::default();
         assert_eq!((ttl_ms, longest_ttl_ms, lease_time_ms, idle_ms), (60_000, 300_000, None, None));
     }
 
@@ -432,11 +433,11 @@ mod agent_settings {
                     longest_backoff_ms = 2\nlease_time_ms = 3600000\nidle_ms = 600000\n";
         let expected = AgentSettings {
             ttl_ms: 2_000,
-            longest_ttl_ms: 4_000,
+            max_ttl_ms: 4_000,
             wait_ms: 10,
-            longest_wait_ms: 20,
+            max_wait_ms: 20,
             backoff_ms: 1,
-            longest_backoff_ms: 2,
+            max_backoff_ms: 2,
             lease_time_ms: Some(3_600_000),
             idle_ms: Some(600_000),
         };
@@ -484,7 +485,7 @@ mod file_settings {
     fn settings_are_read_from_the_file() {
         let file = "[files]\nretry_seconds = 5\nidle_seconds = 2\nmode = \"warn\"\nshells = \"guarded\"\naudit = false\n\
                     stop_when_idle_minutes = 15\n";
-        let said = FileSettings {
+        let settings = FileSettings {
             retry_ms: 5_000,
             idle_ms: 2_000,
             warn_only: true,
@@ -492,7 +493,7 @@ mod file_settings {
             audit: false,
             stop_when_idle_ms: Some(900_000),
         };
-        assert_eq!(found(file), Ok(said));
+        assert_eq!(found(file), Ok(settings));
         assert_eq!(found("[files]\nmode = \"deny\"\n"), Ok(FileSettings::default()));
     }
 
@@ -667,6 +668,6 @@ fn paths_that_are_not_utf8_are_accepted() {
         Sources::new(flags, &BTreeMap::new(), &folders).unwrap(),
         Sources::new(Flags::default(), &variables, &folders).unwrap(),
     ] {
-        assert_eq!(Configuration::data(&sources, &folders).unwrap(), Path::new(&path));
+        assert_eq!(Configuration::data_directory(&sources, &folders).unwrap(), Path::new(&path));
     }
 }

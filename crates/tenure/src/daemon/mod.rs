@@ -1,13 +1,13 @@
 //! The server of this machine, as hooks of agents find it: over its local socket alone, and started where nobody listens.
 
-mod detached;
-mod local;
-mod note;
-mod question;
+mod autostart;
+mod detached_process;
+mod local_server;
+mod socket_hint;
 mod start;
 
-pub use self::detached::{NAME, NAME as DETACHED, run};
-pub use self::local::Local;
-pub use self::note::keep;
-pub use self::question::{BY_HAND, LOOK, Questions, Unanswered, may_be_gone};
-pub use self::start::{listens, start};
+pub use self::autostart::{AutostartClient, DIAGNOSE_COMMAND, RequestError, START_COMMAND, is_server_gone};
+pub use self::detached_process::{SUBCOMMAND, SUBCOMMAND as DETACHED, run};
+pub use self::local_server::LocalServer;
+pub use self::socket_hint::write;
+pub use self::start::{is_listening, start};

@@ -13,22 +13,22 @@ use rustix::fs::{FlockOperation, flock};
 use rustix::io::Errno;
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, connect, socket_with};
 use tenure_client::boot_microseconds as now;
-use tenure_gate::process::{Liveness, Process};
+use tenure_gate::process::{Liveness, ProcessId};
 use thiserror::Error;
 
-use super::detached;
-use super::local::Local;
+use super::detached_process;
+use super::local_server::LocalServer;
 use crate::guard;
 
 /// How long a daemon may take until it listens.
-const PATIENCE: Duration = Duration::from_secs(8);
+const START_TIMEOUT: Duration = Duration::from_secs(8);
 /// How long to look on after a daemon ended: somebody else's may be about to listen.
-const AFTERWARDS: Duration = Duration::from_millis(600);
+const LATE_LISTEN_TIMEOUT: Duration = Duration::from_millis(600);
 const PAUSE: Duration = Duration::from_millis(10);
 /// A log that is larger begins anew.
-const MOST_LOG: u64 = 1 << 20;
+const MAX_LOG_BYTES: u64 = 1 << 20;
 /// What of its end is looked at for a last word.
-const LAST_WORDS: u64 = 2_000;
+const LOG_TAIL_BYTES: u64 = 2_000;
 
 /// What a daemon gets of the environment: who it is for, and where things are.
 ///
@@ -53,7 +53,7 @@ const LEDGER: &str = "TENURE_LEDGER_";
 
 /// Why there is no daemon. [`NoDaemon::fix`] is the one command that helps.
 #[derive(Debug, Error)]
-pub enum NoDaemon {
+pub enum DaemonStartError {
     /// Nobody says where its log and its ledger belong.
     #[error("neither XDG_STATE_HOME nor HOME says where its log belongs")]
     NoHome,
@@ -62,16 +62,16 @@ pub enum NoDaemon {
     Log { path: PathBuf, source: io::Error },
     #[error("it cannot be started: {0}")]
     Spawn(#[from] io::Error),
-    #[error("it was started and ended at once: {said}")]
-    Ended { said: String },
+    #[error("it was started and ended at once: {last_message}")]
+    Ended { last_message: String },
     /// It does not listen yet, or somebody else starts it and does not get on.
     #[error("it does not listen after 8 s")]
     Slow { log: PathBuf },
 }
 
-impl NoDaemon {
+impl DaemonStartError {
     /// The one command that helps, or shows why.
-    pub fn fix(&self) -> String {
+    pub fn suggested_command(&self) -> String {
         match self {
             Self::NoHome | Self::Log { .. } | Self::Spawn(_) | Self::Ended { .. } => {
                 "tenure serve --listen none".to_owned()
@@ -82,29 +82,29 @@ impl NoDaemon {
 }
 
 /// Starts the daemon, and waits until it listens. Whoever asks while another one starts it waits for that one.
-pub async fn start(local: &Local) -> Result<(), NoDaemon> {
-    let log = local.log.as_deref().ok_or(NoDaemon::NoHome)?;
-    if guard::is_watched() {
+pub async fn start(local: &LocalServer) -> Result<(), DaemonStartError> {
+    let log = local.log.as_deref().ok_or(DaemonStartError::NoHome)?;
+    if guard::is_guarded() {
         return started_by_guard(local, log).await;
     }
-    let failed = |source| NoDaemon::Log { path: log.into(), source };
-    let until = now() + micros(PATIENCE);
+    let failed = |source| DaemonStartError::Log { path: log.into(), source };
+    let until = now() + micros(START_TIMEOUT);
     // Whoever has the lock on the log is the one who starts.
     let lock = open(log).map_err(failed)?;
     while flock(&lock, FlockOperation::NonBlockingLockExclusive).is_err() {
-        if listens(&local.socket) {
+        if is_listening(&local.socket) {
             return Ok(());
         }
         pause_before(until, log).await?;
     }
-    if listens(&local.socket) {
+    if is_listening(&local.socket) {
         return Ok(());
     }
-    if lock.metadata().is_ok_and(|found| found.len() > MOST_LOG) {
+    if lock.metadata().is_ok_and(|found| found.len() > MAX_LOG_BYTES) {
         lock.set_len(0).map_err(failed)?;
     }
     let daemon = spawn(&local.socket, log)?;
-    while !listens(&local.socket) {
+    while !is_listening(&local.socket) {
         if daemon.liveness() == Liveness::Dead {
             // The next one need not wait for us to look on.
             drop(lock);
@@ -117,9 +117,11 @@ pub async fn start(local: &Local) -> Result<(), NoDaemon> {
 
 /// Whoever a guard watches cannot start it: the daemon would be watched as well, and end with the guard. So the guard is asked,
 /// by a call that it hears of and that fails.
-async fn started_by_guard(local: &Local, log: &Path) -> Result<(), NoDaemon> {
+async fn started_by_guard(local: &LocalServer, log: &Path) -> Result<(), DaemonStartError> {
     match spawn(&local.socket, log) {
-        Err(NoDaemon::Spawn(error)) if error.raw_os_error() == Some(guard::STARTED.raw_os_error()) => {
+        Err(DaemonStartError::Spawn(error))
+            if error.raw_os_error() == Some(guard::SERVER_STARTED_ERRNO.raw_os_error()) =>
+        {
             listens_after_all(&local.socket, log).await
         }
         Err(error) => Err(error),
@@ -128,10 +130,10 @@ async fn started_by_guard(local: &Local, log: &Path) -> Result<(), NoDaemon> {
 }
 
 /// Ours is gone. A person may have started another one at the same time, which has the ledger now.
-async fn listens_after_all(socket: &Path, log: &Path) -> Result<(), NoDaemon> {
-    let until = now() + micros(AFTERWARDS);
+async fn listens_after_all(socket: &Path, log: &Path) -> Result<(), DaemonStartError> {
+    let until = now() + micros(LATE_LISTEN_TIMEOUT);
     while now() < until {
-        if listens(socket) {
+        if is_listening(socket) {
             return Ok(());
         }
         tokio::time::sleep(PAUSE).await;
@@ -139,9 +141,9 @@ async fn listens_after_all(socket: &Path, log: &Path) -> Result<(), NoDaemon> {
     Err(ended(log))
 }
 
-async fn pause_before(until: u64, log: &Path) -> Result<(), NoDaemon> {
+async fn pause_before(until: u64, log: &Path) -> Result<(), DaemonStartError> {
     if now() >= until {
-        return Err(NoDaemon::Slow { log: log.into() });
+        return Err(DaemonStartError::Slow { log: log.into() });
     }
     tokio::time::sleep(PAUSE).await;
     Ok(())
@@ -149,7 +151,7 @@ async fn pause_before(until: u64, log: &Path) -> Result<(), NoDaemon> {
 
 /// Whether somebody listens. A socket whose server is dead refuses; one whose server takes nobody in, because it is stopped
 /// or too many wait, would keep us waiting for ever.
-pub fn listens(socket: &Path) -> bool {
+pub fn is_listening(socket: &Path) -> bool {
     let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
     let connected = SocketAddrUnix::new(socket).and_then(|address| {
         let stream = socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)?;
@@ -159,19 +161,19 @@ pub fn listens(socket: &Path) -> bool {
 }
 
 /// Starts it behind a process that cuts it off from us and ends at once.
-fn spawn(socket: &Path, log: &Path) -> Result<Process, NoDaemon> {
-    let said = open(log).map_err(|source| NoDaemon::Log { path: log.into(), source })?;
+fn spawn(socket: &Path, log: &Path) -> Result<ProcessId, DaemonStartError> {
+    let said = open(log).map_err(|source| DaemonStartError::Log { path: log.into(), source })?;
     let mut command = Command::new("/proc/self/exe");
-    command.arg0("tenure").arg(detached::NAME).arg(socket);
+    command.arg0("tenure").arg(detached_process::SUBCOMMAND).arg(socket);
     command.env_clear().envs(std::env::vars_os().filter(|(name, _)| is_kept(name)));
     command.stdin(Stdio::null()).stderr(said);
     let output = command.output()?;
     let process = str::from_utf8(&output.stdout).ok().and_then(|text| text.trim().parse().ok());
-    Process::of(process.ok_or_else(|| ended(log))?).map_err(|_| ended(log))
+    ProcessId::of(process.ok_or_else(|| ended(log))?).map_err(|_| ended(log))
 }
 
-fn ended(log: &Path) -> NoDaemon {
-    NoDaemon::Ended { said: last_words(log) }
+fn ended(log: &Path) -> DaemonStartError {
+    DaemonStartError::Ended { last_message: last_log_message(log) }
 }
 
 fn is_kept(name: &OsString) -> bool {
@@ -187,12 +189,12 @@ fn open(log: &Path) -> io::Result<File> {
 }
 
 /// What the log says last: its last message, on one line.
-fn last_words(log: &Path) -> String {
+fn last_log_message(log: &Path) -> String {
     let length = fs::metadata(log).map_or(0, |found| found.len());
     let mut end = Vec::new();
     let read = File::open(log).and_then(|mut file| {
-        file.seek(SeekFrom::Start(length.saturating_sub(LAST_WORDS)))?;
-        file.take(LAST_WORDS).read_to_end(&mut end)
+        file.seek(SeekFrom::Start(length.saturating_sub(LOG_TAIL_BYTES)))?;
+        file.take(LOG_TAIL_BYTES).read_to_end(&mut end)
     });
     let text = String::from_utf8_lossy(&end);
     let begin = text.rfind("tenure: ").map(|begin| begin + "tenure: ".len());
@@ -214,13 +216,13 @@ mod tests {
     fn is_listening_does_not_block_on_a_full_backlog() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("socket");
-        assert!(!listens(&path));
+        assert!(!is_listening(&path));
         let address = SocketAddrUnix::new(&path).unwrap();
         let new =
             || socket_with(AddressFamily::UNIX, SocketType::STREAM, SocketFlags::NONBLOCK, None).unwrap();
         let server = new();
         rustix::net::bind(&server, &address).unwrap();
-        assert!(!listens(&path), "bound, and nobody listens");
+        assert!(!is_listening(&path), "bound, and nobody listens");
         rustix::net::listen(&server, 1).unwrap();
         let mut waiting = Vec::new();
         loop {
@@ -232,8 +234,8 @@ mod tests {
             }
             connected.unwrap();
         }
-        assert!(listens(&path));
+        assert!(is_listening(&path));
         drop(server);
-        assert!(!listens(&path), "nobody is there any more");
+        assert!(!is_listening(&path), "nobody is there any more");
     }
 }

@@ -11,14 +11,14 @@
 //! system lets only ancestors do that. It lives as long as one of them does; the front does not wait for what goes on in the
 //! background.
 
-mod front;
-mod heard;
-mod inside;
-mod job;
-mod keeper;
-mod link;
-mod naming;
-mod starting;
+mod detection;
+mod exec;
+mod job_control;
+mod launcher;
+mod protocol;
+mod session_selector;
+mod signals;
+mod syscall_supervisor;
 
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
@@ -26,42 +26,42 @@ use std::process::ExitCode;
 
 use rustix::io::Errno;
 
-pub use self::front::run;
-pub use self::inside::is_watched;
-pub use self::keeper::family::{end_all, end_with_descendants};
-pub use self::naming::Naming;
+pub use self::detection::is_guarded;
+pub use self::launcher::run;
+pub use self::session_selector::SessionSelector;
+pub use self::syscall_supervisor::process_tree::{end_all_descendants, end_with_descendants};
 
 /// What the start of a server fails with for whoever is watched: the keeper started it in its place.
-pub const STARTED: Errno = Errno::ALREADY;
+pub const SERVER_STARTED_ERRNO: Errno = Errno::ALREADY;
 
 /// How the shell is called that runs under the guard. Agents take a shell by its name: it must contain "bash".
-const SHIM: &str = "tenure-bash";
+const SHIM_NAME: &str = "tenure-bash";
 
 /// What the front calls its keeper. A name that nobody types.
-const KEEPER: &str = "__guard-keeper";
+const SUPERVISOR_SUBCOMMAND: &str = "__guard-keeper";
 /// What the keeper calls the process that becomes the command.
-const STARTING: &str = "__guarded";
+const EXEC_SUBCOMMAND: &str = "__guarded";
 
 /// Runs what only a guard starts, and the shell that agents are given. Nothing if this is neither.
-pub fn assistant(mut arguments: impl Iterator<Item = OsString>) -> Option<ExitCode> {
+pub fn run_internal_subcommand(mut arguments: impl Iterator<Item = OsString>) -> Option<ExitCode> {
     let own = arguments.next()?;
-    if let Some(shim) = Shim::called(&own) {
+    if let Some(shim) = Shim::from_program_name(&own) {
         let login = (shim == Shim::Login).then(|| "--login".into());
         let command: Vec<OsString> =
             [shell().into_os_string()].into_iter().chain(login).chain(arguments).collect();
-        return Some(front::run(&command, &Naming::new(None, None)));
+        return Some(launcher::run(&command, &SessionSelector::new(None, None)));
     }
     let name = arguments.next()?;
     match name.to_str()? {
-        KEEPER => Some(keeper::run(&arguments.collect::<Vec<_>>())),
-        STARTING => Some(starting::run(&arguments.collect::<Vec<_>>())),
+        SUPERVISOR_SUBCOMMAND => Some(syscall_supervisor::run(&arguments.collect::<Vec<_>>())),
+        EXEC_SUBCOMMAND => Some(exec::run(&arguments.collect::<Vec<_>>())),
         _ => None,
     }
 }
 
 /// Whether this names the shell that runs under the guard.
 pub fn is_shim(shell: &Path) -> bool {
-    Shim::called(shell.as_os_str()).is_some()
+    Shim::from_program_name(shell.as_os_str()).is_some()
 }
 
 /// The shell that agents are given.
@@ -73,11 +73,11 @@ enum Shim {
 }
 
 impl Shim {
-    fn called(own: &OsStr) -> Option<Self> {
+    fn from_program_name(own: &OsStr) -> Option<Self> {
         let name = Path::new(own).file_name()?.to_str()?;
         match name.strip_prefix('-') {
-            Some(SHIM) => Some(Self::Login),
-            _ => (name == SHIM).then_some(Self::Plain),
+            Some(SHIM_NAME) => Some(Self::Login),
+            _ => (name == SHIM_NAME).then_some(Self::Plain),
         }
     }
 }
@@ -97,7 +97,7 @@ mod tests {
 
     #[test]
     fn shim_is_recognised_by_its_name_also_as_a_login_shell() {
-        let called = |name: &str| Shim::called(OsStr::new(name));
+        let called = |name: &str| Shim::from_program_name(OsStr::new(name));
         assert_eq!(called("/home/me/.local/bin/tenure-bash"), Some(Shim::Plain));
         assert_eq!(called("-tenure-bash"), Some(Shim::Login));
         assert_eq!((called("tenure"), called("-bash")), (None, None));

@@ -2,10 +2,10 @@
 
 use rmcp::model::JsonObject;
 use serde_json::{Value, json};
-use tenure_api::{AgentLease, AgentLeases};
+use tenure_api::{AgentLease, AgentLeaseIds};
 use tenure_client::{Client, Code};
 
-use super::refused::Refused;
+use super::error::ToolError;
 
 /// The description of a tool's arguments.
 ///
@@ -45,7 +45,7 @@ pub fn leases_property(without: &str) -> Value {
         format!("The ids of leases, as `declare` gave them. {without}")})
 }
 
-pub async fn held(client: &Client, agent: &str) -> Result<Vec<AgentLease>, Refused> {
+pub async fn held_leases(client: &Client, agent: &str) -> Result<Vec<AgentLease>, ToolError> {
     match client.agent(agent).await {
         Ok(view) => Ok(view.leases),
         Err(error) if error.code() == Some(Code::NotFound) => Ok(Vec::new()),
@@ -54,16 +54,16 @@ pub async fn held(client: &Client, agent: &str) -> Result<Vec<AgentLease>, Refus
 }
 
 /// The leases that are meant: those that are named, else all that the agent has.
-pub async fn leases(
+pub async fn selected_leases(
     client: &Client,
     agent: &str,
     named: Option<Vec<String>>,
-) -> Result<AgentLeases, Refused> {
+) -> Result<AgentLeaseIds, ToolError> {
     let lease_ids = match named {
         Some(named) => named,
-        None => held(client, agent).await?.into_iter().map(|lease| lease.id).collect(),
+        None => held_leases(client, agent).await?.into_iter().map(|lease| lease.id).collect(),
     };
-    Ok(AgentLeases { agent_id: agent.to_owned(), lease_ids })
+    Ok(AgentLeaseIds { agent_id: agent.to_owned(), lease_ids })
 }
 
 /// Goes to every client with the answer to its first request. Models read it as part of their instructions, so each line

@@ -4,22 +4,22 @@ use jiff::Timestamp;
 use rmcp::model::{JsonObject, Tool, ToolAnnotations};
 use serde::Deserialize;
 use serde_json::json;
-use tenure_api::{Manifest, Verdict};
+use tenure_api::{Manifest, ManifestVerdict};
 use tenure_client::Code;
 
 use super::arguments::{schema, session_property};
-use super::refused::Refused;
-use super::said::{Said, beat, lease_line, names, seconds};
-use super::service::Call;
-use super::touching::Touching;
+use super::error::ToolError;
+use super::resource_argument::ResourceArgument;
+use super::response::{ToolResponse, format_names, heartbeat_interval, lease_line, seconds};
+use super::service::ToolCall;
 
 /// After how long an agent that waits asks again, at the most.
-const ASK_AGAIN: u64 = 10_000;
+const MAX_RETRY_MS: u64 = 10_000;
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Arguments {
-    touch: Vec<Touching>,
+    touch: Vec<ResourceArgument>,
     ttl_seconds: Option<u64>,
     wait_seconds: Option<u64>,
     priority_timestamp: Option<u64>,
@@ -29,7 +29,7 @@ struct Arguments {
 
 pub fn tool(has_agent: bool) -> Tool {
     let properties = json!({
-        "touch": {"type": "array", "minItems": 1, "maxItems": 256, "items": Touching::schema(), "description":
+        "touch": {"type": "array", "minItems": 1, "maxItems": 256, "items": ResourceArgument::schema(), "description":
             "Everything that you are about to touch, in one list: it is granted all together or not at all."},
         "ttl_seconds": {"type": "integer", "minimum": 1, "description":
             "How long each lease lasts without a heartbeat. Leave it out unless you will be silent for longer than \
@@ -53,9 +53,9 @@ pub fn tool(has_agent: bool) -> Tool {
     )
 }
 
-pub async fn call(call: &Call<'_>, arguments: JsonObject) -> Result<Said, Refused> {
+pub async fn call(call: &ToolCall<'_>, arguments: JsonObject) -> Result<ToolResponse, ToolError> {
     let arguments: Arguments = call.read(arguments)?;
-    let intents: Result<_, _> = arguments.touch.iter().map(|touching| touching.intent(call.places)).collect();
+    let intents: Result<_, _> = arguments.touch.iter().map(|touching| touching.intent(call.paths)).collect();
     let milliseconds = |seconds: u64| seconds.saturating_mul(1_000);
     let mut manifest = Manifest {
         session_id: call.session(arguments.session_id),
@@ -65,20 +65,20 @@ pub async fn call(call: &Call<'_>, arguments: JsonObject) -> Result<Said, Refuse
         priority_timestamp: arguments.priority_timestamp.or_else(now),
         wait_timeout_ms: arguments.wait_seconds.map(milliseconds),
     };
-    let mut answer = ask(call, &manifest).await;
+    let mut answer = send(call, &manifest).await;
     // An attempt that goes on has its age, and the server alone knows it: nothing is remembered here.
     if let Err(refused) = &answer
         && refused.code() == Some(Code::PriorityFixed)
         && arguments.priority_timestamp.is_none()
-        && refused.priority().is_some()
+        && refused.agent_priority().is_some()
     {
-        manifest.priority_timestamp = refused.priority();
-        answer = ask(call, &manifest).await;
+        manifest.priority_timestamp = refused.agent_priority();
+        answer = send(call, &manifest).await;
     }
-    answer.map(|verdict| said(&verdict))
+    answer.map(|verdict| to_response(&verdict))
 }
 
-async fn ask(call: &Call<'_>, manifest: &Manifest) -> Result<Verdict, Refused> {
+async fn send(call: &ToolCall<'_>, manifest: &Manifest) -> Result<ManifestVerdict, ToolError> {
     Ok(call.client.declare(manifest).await?)
 }
 
@@ -86,12 +86,12 @@ fn now() -> Option<u64> {
     u64::try_from(Timestamp::now().as_millisecond()).ok()
 }
 
-fn said(verdict: &Verdict) -> Said {
-    let said = Said::with(verdict);
+fn to_response(verdict: &ManifestVerdict) -> ToolResponse {
+    let response = ToolResponse::with_data(verdict);
     match verdict {
-        Verdict::Granted { leases } => {
-            let every = beat(leases).unwrap_or_default();
-            said.field("heartbeatEveryMs", every)
+        ManifestVerdict::Granted { leases } => {
+            let every = heartbeat_interval(leases).unwrap_or_default();
+            response.field("heartbeatEveryMs", every)
                 .line("GRANTED: all of it is yours.")
                 .lines(leases.iter().map(lease_line))
                 .line(&format!(
@@ -100,10 +100,10 @@ fn said(verdict: &Verdict) -> Said {
                     (every / 1_000).max(1)
                 ))
         }
-        Verdict::Wait { wait_timeout_ms, wait_until, position, blocked_by } => {
-            let again = ASK_AGAIN.min(wait_timeout_ms / 2).max(1_000);
-            said.field("askAgainAfterMs", again)
-                .line(&format!("WAIT: not yours yet. In the way: {}.", names(blocked_by)))
+        ManifestVerdict::Wait { wait_timeout_ms, wait_until, position, blocked_by } => {
+            let again = MAX_RETRY_MS.min(wait_timeout_ms / 2).max(1_000);
+            response.field("askAgainAfterMs", again)
+                .line(&format!("WAIT: not yours yet. In the way: {}.", format_names(blocked_by)))
                 .line(&format!("Your place in the line is {position}, and is kept until {wait_until}."))
                 .line(&format!(
                     "Do not touch anything of this list. Do something else, or wait {} s, then call `declare` again \
@@ -111,10 +111,10 @@ fn said(verdict: &Verdict) -> Said {
                     seconds(again)
                 ))
         }
-        Verdict::Die { retry_after_ms, blocked_by, ended, .. } => {
-            let said = said.line(&format!(
+        ManifestVerdict::Die { retry_after_ms, blocked_by, ended, .. } => {
+            let said = response.line(&format!(
                 "DIE: not yours, and an older one comes first. In the way: {}.",
-                names(blocked_by)
+                format_names(blocked_by)
             ));
             let said = if ended.is_empty() {
                 said
@@ -122,7 +122,7 @@ fn said(verdict: &Verdict) -> Said {
                 said.line(&format!(
                     "These leases of yours were ended, because an older agent waits for them: {}. Stop touching what \
                      they were for, at once.",
-                    names(ended)
+                    format_names(ended)
                 ))
             };
             said.line(&format!(

@@ -3,13 +3,13 @@
 use rmcp::model::{JsonObject, Tool, ToolAnnotations};
 use serde::Deserialize;
 use serde_json::json;
-use tenure_api::{AgentLease, AgentLeases, Heartbeat};
+use tenure_api::{AgentLease, AgentLeaseIds, HeartbeatResult};
 
-use super::arguments::{held, leases_property, schema};
-use super::refused::Refused;
-use super::said::Said;
-use super::service::Call;
-use crate::duration::short;
+use super::arguments::{held_leases, leases_property, schema};
+use super::error::ToolError;
+use super::response::ToolResponse;
+use super::service::ToolCall;
+use crate::duration::format_short;
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -28,7 +28,7 @@ pub fn tool(has_agent: bool) -> Tool {
     )
 }
 
-pub async fn call(call: &Call<'_>, arguments: JsonObject) -> Result<Said, Refused> {
+pub async fn call(call: &ToolCall<'_>, arguments: JsonObject) -> Result<ToolResponse, ToolError> {
     let arguments: Arguments = call.read(arguments)?;
     let agent = call.agent(arguments.agent_id)?;
     // Who names none is told which those are: one that ran out is not among them, and nothing else would say so.
@@ -36,33 +36,33 @@ pub async fn call(call: &Call<'_>, arguments: JsonObject) -> Result<Said, Refuse
     let (lease_ids, known) = match arguments.lease_ids.filter(|named| !named.is_empty()) {
         Some(named) => (named, Vec::new()),
         None => {
-            let held = held(call.client, &agent).await?;
+            let held = held_leases(call.client, &agent).await?;
             (held.iter().map(|lease| lease.id.clone()).collect(), held)
         }
     };
     if lease_ids.is_empty() {
-        return Ok(Said::with(&Heartbeat { renewed: Vec::new(), rejected: Vec::new() }).line(
+        return Ok(ToolResponse::with_data(&HeartbeatResult { renewed: Vec::new(), rejected: Vec::new() }).line(
             "You have no leases: nothing was kept. If you had any, they are over: stop touching what they were for. Before \
              you touch anything, call `declare`.",
         ));
     }
-    let answer = call.client.heartbeat(&AgentLeases { agent_id: agent, lease_ids }).await?;
-    Ok(said(&answer, &known))
+    let answer = call.client.heartbeat(&AgentLeaseIds { agent_id: agent, lease_ids }).await?;
+    Ok(to_response(&answer, &known))
 }
 
-fn said(answer: &Heartbeat, known: &[AgentLease]) -> Said {
+fn to_response(answer: &HeartbeatResult, known: &[AgentLease]) -> ToolResponse {
     let line = |id: &str| match known.iter().find(|lease| lease.id == id) {
         Some(lease) => format!("- {} ({}): lease {id}", lease.resource, lease.predicate),
         None => format!("- lease {id}"),
     };
-    let said = Said::with(answer);
+    let response = ToolResponse::with_data(answer);
     let said = match answer.renewed.iter().map(|beat| beat.remaining_ms).min() {
-        Some(least) => said
+        Some(least) => response
             .field("heartbeatEveryMs", least / 3)
             .line("These go on:")
             .lines(answer.renewed.iter().map(|beat| line(&beat.id)))
-            .line(&format!("The next heartbeat is due within {}.", short(least / 3))),
-        None => said.line("None of these leases is yours any more."),
+            .line(&format!("The next heartbeat is due within {}.", format_short(least / 3))),
+        None => response.line("None of these leases is yours any more."),
     };
     // Whoever named some may have others.
     let said = match known {
@@ -75,5 +75,5 @@ fn said(answer: &Heartbeat, known: &[AgentLease]) -> Said {
     let lines = answer.rejected.iter().map(|rejected| format!("{} ({})", line(&rejected.id), rejected.code));
     said.line("These are NO LONGER yours. Stop touching what they were for, and call `declare` for it again:")
         .lines(lines)
-        .failed()
+        .with_error()
 }

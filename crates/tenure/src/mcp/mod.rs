@@ -13,20 +13,20 @@
 
 mod arguments;
 mod declare;
+mod error;
 mod heartbeat;
 mod http;
-mod place;
-mod refused;
+mod path_resolver;
 mod release;
 mod report;
-mod said;
+mod resource_argument;
+mod response;
 mod service;
 mod status;
 mod stdio;
-mod touching;
 mod who;
 
-pub use self::http::{Door, serve};
-pub use self::place::Places;
+pub use self::http::{HttpSettings, serve};
+pub use self::path_resolver::PathResolver;
 pub use self::service::{Defaults, Tools};
-pub use self::stdio::talk;
+pub use self::stdio::serve_stdio;

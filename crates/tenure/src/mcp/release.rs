@@ -3,12 +3,12 @@
 use rmcp::model::{JsonObject, Tool, ToolAnnotations};
 use serde::Deserialize;
 use serde_json::json;
-use tenure_api::ReleasedLeases;
+use tenure_api::AgentReleaseResult;
 
-use super::arguments::{leases, leases_property, schema};
-use super::refused::Refused;
-use super::said::{Said, names};
-use super::service::Call;
+use super::arguments::{leases_property, schema, selected_leases};
+use super::error::ToolError;
+use super::response::{ToolResponse, format_names};
+use super::service::ToolCall;
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -27,23 +27,27 @@ pub fn tool(has_agent: bool) -> Tool {
     )
 }
 
-pub async fn call(call: &Call<'_>, arguments: JsonObject) -> Result<Said, Refused> {
+pub async fn call(call: &ToolCall<'_>, arguments: JsonObject) -> Result<ToolResponse, ToolError> {
     let arguments: Arguments = call.read(arguments)?;
     let agent = call.agent(arguments.agent_id)?;
     // It may mean nothing or everything, and everything would be too much.
     if arguments.lease_ids.as_ref().is_some_and(Vec::is_empty) {
-        return Err(Refused::argument("`lease_ids` is empty; leave it out to release all that you have"));
+        return Err(ToolError::invalid_argument(
+            "`lease_ids` is empty; leave it out to release all that you have",
+        ));
     }
-    let asked = leases(call.client, &agent, arguments.lease_ids).await?;
-    if asked.lease_ids.is_empty() {
-        let nothing = ReleasedLeases { released: Vec::new(), unknown: Vec::new() };
-        return Ok(Said::with(&nothing).line("You have no leases: there was nothing to release."));
+    let selected = selected_leases(call.client, &agent, arguments.lease_ids).await?;
+    if selected.lease_ids.is_empty() {
+        let nothing = AgentReleaseResult { released: Vec::new(), unknown: Vec::new() };
+        return Ok(
+            ToolResponse::with_data(&nothing).line("You have no leases: there was nothing to release.")
+        );
     }
-    let answer = call.client.release_all(&asked).await?;
-    let said = Said::with(&answer);
+    let answer = call.client.release_all(&selected).await?;
+    let response = ToolResponse::with_data(&answer);
     let said = match answer.released.len() {
-        0 => said.line("Nothing was released."),
-        count => said.line(&format!(
+        0 => response.line("Nothing was released."),
+        count => response.line(&format!(
             "{count} leases are over. Do not touch what they were for without declaring it again."
         )),
     };
@@ -53,7 +57,7 @@ pub async fn call(call: &Call<'_>, arguments: JsonObject) -> Result<Said, Refuse
     Ok(said
         .line(&format!(
             "These are unknown, or another agent's: {}. Call `status` to see what you have.",
-            names(&answer.unknown)
+            format_names(&answer.unknown)
         ))
-        .failed())
+        .with_error())
 }

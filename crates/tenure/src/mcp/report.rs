@@ -3,21 +3,21 @@
 use rmcp::model::{JsonObject, Tool, ToolAnnotations};
 use serde::Deserialize;
 use serde_json::json;
-use tenure_api::{ReportState, Touch};
+use tenure_api::{AgentStateReport, ResourceTouchReport};
 use tenure_client::Code;
 
 use super::arguments::{schema, session_property};
-use super::refused::Refused;
-use super::said::Said;
-use super::service::Call;
+use super::error::ToolError;
+use super::resource_argument::ResourceArgument;
+use super::response::ToolResponse;
+use super::service::ToolCall;
 use super::status;
-use super::touching::Touching;
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Arguments {
     state: Option<String>,
-    touched: Option<Vec<Touching>>,
+    touched: Option<Vec<ResourceArgument>>,
     agent_id: Option<String>,
     session_id: Option<String>,
 }
@@ -30,7 +30,7 @@ pub fn tool(has_agent: bool) -> Tool {
         "state": {"type": "string", "enum": STATES, "description":
             "What you are doing. COMPLETED: all is done. ABORTED: you give up. Both release everything that you have and \
              end every wait. DIE_RESTART: your process is about to restart; each lease lasts 15 s longer, once."},
-        "touched": {"type": "array", "maxItems": 1_024, "items": Touching::schema(), "description":
+        "touched": {"type": "array", "maxItems": 1_024, "items": ResourceArgument::schema(), "description":
             "What you changed, or are about to: it is compared with your leases."},
         "session_id": session_property(),
     });
@@ -42,17 +42,17 @@ pub fn tool(has_agent: bool) -> Tool {
     )
 }
 
-pub async fn call(call: &Call<'_>, arguments: JsonObject) -> Result<Said, Refused> {
+pub async fn call(call: &ToolCall<'_>, arguments: JsonObject) -> Result<ToolResponse, ToolError> {
     let arguments: Arguments = call.read(arguments)?;
     let agent = call.agent(arguments.agent_id)?;
     let touched = arguments.touched.unwrap_or_default();
     if let Some(state) = &arguments.state
         && !STATES.contains(&state.as_str())
     {
-        return Err(Refused::argument(&format!("`state` is one of {}", STATES.join(", "))));
+        return Err(ToolError::invalid_argument(&format!("`state` is one of {}", STATES.join(", "))));
     }
     if arguments.state.is_none() && touched.is_empty() {
-        return Err(Refused::argument("say `state`, or `touched`, or both"));
+        return Err(ToolError::invalid_argument("say `state`, or `touched`, or both"));
     }
     // What was touched is looked at first: a state may release the leases that permitted it.
     let within = match touched.is_empty() {
@@ -62,28 +62,36 @@ pub async fn call(call: &Call<'_>, arguments: JsonObject) -> Result<Said, Refuse
     let Some(state) = arguments.state else {
         return match within {
             Some(Err(violation)) => Err(violation),
-            _ => Ok(Said::with(&json!({"within": touched.len()})).line("All of it is within your leases.")),
+            _ => Ok(ToolResponse::with_data(&json!({"within": touched.len()}))
+                .line("All of it is within your leases.")),
         };
     };
     let session_id = call.session(arguments.session_id);
-    let view =
-        call.client.report(&agent, &ReportState { session_id, state: state.clone(), digest: None }).await?;
-    let said = status::said(&view);
+    let view = call
+        .client
+        .report(&agent, &AgentStateReport { session_id, state: state.clone(), digest: None })
+        .await?;
+    let response = status::to_response(&view);
     Ok(match within {
         Some(Err(violation)) => {
-            violation.into_said().line(&format!("The state {state} was noted all the same."))
+            violation.into_response().line(&format!("The state {state} was noted all the same."))
         }
         Some(Ok(())) => {
-            said.line("All that you touched is within your leases.").field("within", touched.len())
+            response.line("All that you touched is within your leases.").field("within", touched.len())
         }
-        None => said,
+        None => response,
     })
 }
 
 /// Whether all of it is within the agent's leases; nothing else may go wrong.
-async fn touch(call: &Call<'_>, agent: &str, touched: &[Touching]) -> Result<Result<(), Refused>, Refused> {
-    let resources: Result<_, _> = touched.iter().map(|touching| touching.wanted(call.places)).collect();
-    match call.client.touch(agent, &Touch { resources: resources? }).await {
+async fn touch(
+    call: &ToolCall<'_>,
+    agent: &str,
+    touched: &[ResourceArgument],
+) -> Result<Result<(), ToolError>, ToolError> {
+    let resources: Result<_, _> =
+        touched.iter().map(|touching| touching.requested_resource(call.paths)).collect();
+    match call.client.touch(agent, &ResourceTouchReport { resources: resources? }).await {
         Ok(_) => Ok(Ok(())),
         Err(error) if error.code() == Some(Code::ScopeViolation) => Ok(Err(error.into())),
         Err(error) => Err(error.into()),

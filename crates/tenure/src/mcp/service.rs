@@ -14,8 +14,8 @@ use serde_json::Value;
 use tenure_client::Client;
 
 use super::arguments::INSTRUCTIONS;
-use super::place::Places;
-use super::refused::Refused;
+use super::error::ToolError;
+use super::path_resolver::PathResolver;
 use super::{declare, heartbeat, release, report, status, who};
 
 /// Who asks, if a call does not say it.
@@ -26,32 +26,32 @@ pub struct Defaults {
 }
 
 /// The session of whoever names none.
-const USUAL_SESSION: &str = "mcp";
+const DEFAULT_SESSION: &str = "mcp";
 
 /// Every tool, for any number of clients: it remembers nothing.
 #[derive(Clone)]
 pub struct Tools {
-    shared: Arc<Shared>,
+    shared: Arc<ToolState>,
 }
 
-struct Shared {
+struct ToolState {
     /// Who speaks, unless the request says it.
     client: Client,
     defaults: Defaults,
-    places: Places,
+    places: PathResolver,
 }
 
-pub struct Call<'a> {
+pub struct ToolCall<'a> {
     /// Speaks to the Tenure server as the caller.
     pub client: &'a Client,
-    pub places: &'a Places,
+    pub paths: &'a PathResolver,
     defaults: &'a Defaults,
 }
 
 impl Tools {
     /// `client` speaks for every caller who brought no token.
-    pub fn new(client: Client, defaults: Defaults, places: Places) -> Self {
-        Self { shared: Arc::new(Shared { client, defaults, places }) }
+    pub fn new(client: Client, defaults: Defaults, places: PathResolver) -> Self {
+        Self { shared: Arc::new(ToolState { client, defaults, places }) }
     }
 
     /// What is told of the tools.
@@ -68,25 +68,25 @@ impl Tools {
     }
 }
 
-impl Call<'_> {
+impl ToolCall<'_> {
     /// The arguments, read strictly: a word that nobody reads may have been an important one. What is `null` was left
     /// out: some models fill in every field.
-    pub fn read<T: DeserializeOwned>(&self, mut arguments: JsonObject) -> Result<T, Refused> {
+    pub fn read<T: DeserializeOwned>(&self, mut arguments: JsonObject) -> Result<T, ToolError> {
         arguments.retain(|_, value| !value.is_null());
         serde_json::from_value(Value::Object(arguments.clone()))
-            .map_err(|error| Refused::unread(&error, culprit::<T>(&arguments)))
+            .map_err(|error| ToolError::unreadable_argument(&error, culprit::<T>(&arguments)))
     }
 
-    pub fn agent(&self, said: Option<String>) -> Result<String, Refused> {
-        said.or_else(|| self.defaults.agent.clone()).ok_or_else(|| {
-            Refused::argument(
+    pub fn agent(&self, argument: Option<String>) -> Result<String, ToolError> {
+        argument.or_else(|| self.defaults.agent.clone()).ok_or_else(|| {
+            ToolError::invalid_argument(
                 "`agent_id` is missing: choose a name that no other agent has, and keep it in every call",
             )
         })
     }
 
     pub fn session(&self, said: Option<String>) -> String {
-        said.or_else(|| self.defaults.session.clone()).unwrap_or_else(|| USUAL_SESSION.to_owned())
+        said.or_else(|| self.defaults.session.clone()).unwrap_or_else(|| DEFAULT_SESSION.to_owned())
     }
 }
 
@@ -130,8 +130,8 @@ impl ServerHandler for Tools {
     ) -> Result<CallToolResponse, ErrorData> {
         // Over HTTP, each request has its own caller.
         let caller = context.extensions.get::<Parts>().and_then(|parts| parts.extensions.get::<Client>());
-        let Shared { client, defaults, places } = &*self.shared;
-        let call = Call { client: caller.unwrap_or(client), places, defaults };
+        let ToolState { client, defaults, places } = &*self.shared;
+        let call = ToolCall { client: caller.unwrap_or(client), paths: places, defaults };
         let arguments = request.arguments.unwrap_or_default();
         let said = match &*request.name {
             "declare" => declare::call(&call, arguments).await,
@@ -142,6 +142,6 @@ impl ServerHandler for Tools {
             "report" => report::call(&call, arguments).await,
             _ => return Err(ErrorData::invalid_params("there is no such tool; tools/list names them", None)),
         };
-        Ok(said.unwrap_or_else(Refused::into_said).into_result().into())
+        Ok(said.unwrap_or_else(ToolError::into_response).into_result().into())
     }
 }

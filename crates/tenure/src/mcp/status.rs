@@ -3,14 +3,14 @@
 use rmcp::model::{JsonObject, Tool, ToolAnnotations};
 use serde::Deserialize;
 use serde_json::json;
-use tenure_api::{AgentLeases, AgentView, Reconciled};
+use tenure_api::{AgentLeaseIds, AgentView, ReconcileResult};
 use tenure_client::Code;
 
 use super::arguments::{leases_property, schema};
-use super::refused::Refused;
-use super::said::{Said, beat, lease_line, names, seconds, wait_line};
-use super::service::Call;
-use crate::duration::short;
+use super::error::ToolError;
+use super::response::{ToolResponse, format_names, heartbeat_interval, lease_line, seconds, wait_line};
+use super::service::ToolCall;
+use crate::duration::format_short;
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -30,38 +30,38 @@ pub fn tool(has_agent: bool) -> Tool {
         .with_annotations(ToolAnnotations::with_title("What is yours").read_only(true).open_world(false))
 }
 
-pub async fn call(call: &Call<'_>, arguments: JsonObject) -> Result<Said, Refused> {
+pub async fn call(call: &ToolCall<'_>, arguments: JsonObject) -> Result<ToolResponse, ToolError> {
     let arguments: Arguments = call.read(arguments)?;
     let agent = call.agent(arguments.agent_id)?;
     let truth = match arguments.lease_ids {
         Some(lease_ids) if !lease_ids.is_empty() => {
-            Some(call.client.reconcile(&AgentLeases { agent_id: agent.clone(), lease_ids }).await?)
+            Some(call.client.reconcile(&AgentLeaseIds { agent_id: agent.clone(), lease_ids }).await?)
         }
         _ => None,
     };
-    let said = match call.client.agent(&agent).await {
-        Ok(view) => said(&view),
+    let response = match call.client.agent(&agent).await {
+        Ok(view) => to_response(&view),
         Err(error) if error.code() == Some(Code::NotFound) => {
-            Said::with(&json!({"agent_id": agent, "leases": [], "waits": [], "outside": []}))
+            ToolResponse::with_data(&json!({"agent_id": agent, "leases": [], "waits": [], "outside": []}))
                 .line("You have nothing and wait for nothing. Before you touch anything, call `declare`.")
         }
         Err(error) => return Err(error.into()),
     };
     Ok(match truth {
-        Some(truth) => with_truth(said, &truth),
-        None => said,
+        Some(truth) => with_truth(response, &truth),
+        None => response,
     })
 }
 
-pub fn said(view: &AgentView) -> Said {
-    let mut said = Said::with(view);
+pub fn to_response(view: &AgentView) -> ToolResponse {
+    let mut said = ToolResponse::with_data(view);
     if let Some(state) = &view.state {
         said = said.line(&format!("State: {state}."));
     }
     said = if view.leases.is_empty() {
         said.line("You have no leases. Before you touch anything, call `declare`.")
     } else {
-        let every = beat(&view.leases).unwrap_or_default();
+        let every = heartbeat_interval(&view.leases).unwrap_or_default();
         // The last heartbeat may have been long ago.
         let is_late = view.leases.iter().any(|lease| lease.remaining_ms < every);
         let first = if is_late { "NOW, and then " } else { "" };
@@ -85,23 +85,23 @@ pub fn said(view: &AgentView) -> Said {
     if !view.outside.is_empty() {
         said = said.line(&format!(
             "You touched these without a lease: {}. Undo that, or declare them before you go on.",
-            names(&view.outside)
+            format_names(&view.outside)
         ));
     }
     said
 }
 
-fn with_truth(said: Said, truth: &Reconciled) -> Said {
+fn with_truth(said: ToolResponse, truth: &ReconcileResult) -> ToolResponse {
     let lines = truth.leases.iter().map(|(id, lease)| {
         let what = lease.resource.as_deref().unwrap_or("nothing that is known");
         if lease.held {
-            return format!("- lease {id} is yours: {what}, {} left", short(lease.remaining_ms));
+            return format!("- lease {id} is yours: {what}, {} left", format_short(lease.remaining_ms));
         }
         let end = lease.end.as_ref().unwrap_or(&lease.state);
         let now = if lease.held_by.is_empty() {
             String::new()
         } else {
-            format!("; now with {}", names(&lease.held_by))
+            format!("; now with {}", format_names(&lease.held_by))
         };
         format!("- lease {id} is NOT yours: {what} ({end}){now}. Stop touching it")
     });
@@ -122,7 +122,7 @@ mod tests {
                 "acquired_at": "", "expires_at": "", "ttl": 60_000, "fence": 1, "remainingMs": remaining});
             let view = json!({"agent_id": "a", "session_id": "s", "epoch": 0, "changedAt": "", "leases": [lease],
                 "waits": [], "deaths": 0, "outside": [], "heldMs": 1});
-            let said = said(&serde_json::from_value(view).unwrap());
+            let said = to_response(&serde_json::from_value(view).unwrap());
             assert!(said.text().contains("at least every 20 s"), "{}", said.text());
             assert_eq!(said.text().contains("`heartbeat` NOW"), is_late, "{}", said.text());
         }

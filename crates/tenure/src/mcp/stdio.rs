@@ -12,10 +12,10 @@ use super::service::Tools;
 #[error(
     "what came on standard input is not the Model Context Protocol; a client is to start this, not a person"
 )]
-pub struct NotSpoken;
+pub struct ProtocolError;
 
 /// Answers until the client closes its end. Nothing but answers goes to standard output.
-pub async fn talk(tools: Tools) -> Result<(), NotSpoken> {
+pub async fn serve_stdio(tools: Tools) -> Result<(), ProtocolError> {
     match tools.serve(stdio_pipes()).await {
         // Whether it ended because nobody asks any more or because nobody listens: it ended.
         Ok(service) => {
@@ -23,6 +23,6 @@ pub async fn talk(tools: Tools) -> Result<(), NotSpoken> {
             Ok(())
         }
         Err(ServerInitializeError::ConnectionClosed(_) | ServerInitializeError::Cancelled) => Ok(()),
-        Err(_) => Err(NotSpoken),
+        Err(_) => Err(ProtocolError),
     }
 }

@@ -5,14 +5,14 @@ use serde_json::Value;
 use tenure_api::ResourceState;
 
 use super::arguments::schema;
-use super::refused::Refused;
-use super::said::{Said, names};
-use super::service::Call;
-use super::touching::{Touching, resource_of};
-use crate::duration::short;
+use super::error::ToolError;
+use super::resource_argument::{ResourceArgument, resource_name};
+use super::response::{ToolResponse, format_names};
+use super::service::ToolCall;
+use crate::duration::format_short;
 
 pub fn tool() -> Tool {
-    let mut whole = schema(Value::Object(Touching::object_properties()), &[], true);
+    let mut whole = schema(Value::Object(ResourceArgument::object_properties()), &[], true);
     if let Some(Value::Object(properties)) = whole.get_mut("properties") {
         properties.remove("agent_id");
     }
@@ -22,33 +22,33 @@ pub fn tool() -> Tool {
         .with_annotations(ToolAnnotations::with_title("Who has it?").read_only(true).open_world(false))
 }
 
-pub async fn call(call: &Call<'_>, mut arguments: JsonObject) -> Result<Said, Refused> {
+pub async fn call(call: &ToolCall<'_>, mut arguments: JsonObject) -> Result<ToolResponse, ToolError> {
     // Anybody may ask; who says who it is does no harm.
     arguments.remove("agent_id");
-    let touching: Touching = call.read(arguments)?;
-    let resource = resource_of(&touching.object(call.places)?);
+    let touching: ResourceArgument = call.read(arguments)?;
+    let resource = resource_name(&touching.object(call.paths)?);
     let state = call.client.resource_state(&resource).await?;
-    Ok(said(&state))
+    Ok(to_response(&state))
 }
 
-fn said(state: &ResourceState) -> Said {
-    let said = Said::with(state);
+fn to_response(state: &ResourceState) -> ToolResponse {
+    let response = ToolResponse::with_data(state);
     let resource = &state.resource;
     let said = if state.leases.is_empty() {
-        said.line(&format!("Nobody has {resource} or anything that overlaps it."))
+        response.line(&format!("Nobody has {resource} or anything that overlaps it."))
     } else {
         let lines = state.leases.iter().map(|lease| {
-            let left = short(lease.remaining_ms);
+            let remaining = format_short(lease.remaining_ms);
             format!(
-                "- {} has {} ({}), for {left} more unless it sends a heartbeat",
+                "- {} has {} ({}), for {remaining} more unless it sends a heartbeat",
                 lease.agent_id, lease.resource, lease.predicate
             )
         });
-        said.line(&format!("{resource} is taken:")).lines(lines)
+        response.line(&format!("{resource} is taken:")).lines(lines)
     };
     if state.waiting.is_empty() {
         said.line("Nobody waits for it.")
     } else {
-        said.line(&format!("Waiting, the next one first: {}.", names(&state.waiting)))
+        said.line(&format!("Waiting, the next one first: {}.", format_names(&state.waiting)))
     }
 }

@@ -9,7 +9,7 @@ use rustix::process::getpid;
 use super::process::{Process, is_gone};
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Identity {
+pub struct WorkerIdentity {
     /// Since when the machine runs, as a name.
     boot: String,
     /// In which namespace the number counts.
@@ -19,8 +19,8 @@ pub struct Identity {
     started: u64,
 }
 
-impl Identity {
-    pub fn own() -> io::Result<Self> {
+impl WorkerIdentity {
+    pub fn current() -> io::Result<Self> {
         let boot = fs::read_to_string("/proc/sys/kernel/random/boot_id")?.trim().to_owned();
         let link = fs::read_link("/proc/self/ns/pid")?;
         let link = link.to_string_lossy();
@@ -48,17 +48,17 @@ impl Identity {
     }
 
     /// Whether both are on one machine since it was started, and see the same processes.
-    pub fn is_beside(&self, other: &Self) -> bool {
+    pub fn is_on_same_machine(&self, other: &Self) -> bool {
         self.boot == other.boot && self.namespace == other.namespace
     }
 
     /// Whether that worker is beside us and surely gone. Of one on another machine nobody here knows.
-    pub fn knows_dead(&self, other: &Self) -> bool {
-        self.is_beside(other) && is_gone(other.number, other.started)
+    pub fn is_known_dead(&self, other: &Self) -> bool {
+        self.is_on_same_machine(other) && is_gone(other.number, other.started)
     }
 }
 
-impl fmt::Display for Identity {
+impl fmt::Display for WorkerIdentity {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { boot, namespace, number, started } = self;
         write!(formatter, "worker:{boot}:{namespace}:{number}:{started}")
@@ -71,20 +71,20 @@ mod tests {
 
     #[test]
     fn worker_identity_tells_whether_the_process_is_alive() {
-        let own = Identity::own().unwrap();
-        assert_eq!(Identity::parse(&own.to_string()).as_ref(), Some(&own));
-        assert!(!own.knows_dead(&own));
-        let before = Identity { started: own.started - 1, ..own.clone() };
-        assert!(own.knows_dead(&before), "the number is somebody else's now");
-        let elsewhere = Identity { boot: "b".to_owned(), ..before.clone() };
-        assert!(!own.knows_dead(&elsewhere));
-        assert!(!own.knows_dead(&Identity { namespace: "1".to_owned(), ..before }));
+        let own = WorkerIdentity::current().unwrap();
+        assert_eq!(WorkerIdentity::parse(&own.to_string()).as_ref(), Some(&own));
+        assert!(!own.is_known_dead(&own));
+        let before = WorkerIdentity { started: own.started - 1, ..own.clone() };
+        assert!(own.is_known_dead(&before), "the number is somebody else's now");
+        let elsewhere = WorkerIdentity { boot: "b".to_owned(), ..before.clone() };
+        assert!(!own.is_known_dead(&elsewhere));
+        assert!(!own.is_known_dead(&WorkerIdentity { namespace: "1".to_owned(), ..before }));
     }
 
     #[test]
     fn invalid_worker_identity_is_not_parsed() {
         for text in ["", "worker:a:1:2", "worker:a:1:2:3:4", "worker:a:1:x:3", "ann", "work:a:1:2:3"] {
-            assert_eq!(Identity::parse(text), None, "{text}");
+            assert_eq!(WorkerIdentity::parse(text), None, "{text}");
         }
     }
 }

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use jiff::Timestamp;
 
 /// How the name of every log ends.
-const ENDING: &str = "log";
+const EXTENSION: &str = "log";
 
 /// Opens the log of a session, to be added to, and says in it what is started.
 pub fn open(folder: &Path, session: &str, command: &[String], at: Timestamp) -> io::Result<File> {
@@ -31,7 +31,7 @@ pub fn prune(folder: &Path, kept: usize, live: &HashSet<String>) -> io::Result<(
     };
     for entry in entries {
         let path = entry.path();
-        if path.extension().is_some_and(|ending| ending == ENDING) && !live.contains(&path) {
+        if path.extension().is_some_and(|ending| ending == EXTENSION) && !live.contains(&path) {
             logs.push((entry.metadata()?.modified()?, path));
         }
     }
@@ -47,7 +47,7 @@ pub fn prune(folder: &Path, kept: usize, live: &HashSet<String>) -> io::Result<(
 fn path(folder: &Path, session: &str) -> PathBuf {
     let is_plain = |letter: char| letter.is_ascii_alphanumeric() || letter == '-' || letter == '_';
     let name: String = session.chars().map(|letter| if is_plain(letter) { letter } else { '_' }).collect();
-    folder.join(format!("{name}.{ENDING}"))
+    folder.join(format!("{name}.{EXTENSION}"))
 }
 
 #[cfg(test)]
@@ -86,9 +86,9 @@ mod tests {
         }
         File::create(folder.path().join("other.txt")).unwrap();
         prune(folder.path(), 3, &HashSet::from(["s4".to_owned()])).unwrap();
-        let mut left: Vec<_> =
+        let mut remaining: Vec<_> =
             fs::read_dir(folder.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
-        left.sort();
-        assert_eq!(left, ["other.txt", "s0.log", "s1.log", "s4.log"]);
+        remaining.sort();
+        assert_eq!(remaining, ["other.txt", "s0.log", "s1.log", "s4.log"]);
     }
 }

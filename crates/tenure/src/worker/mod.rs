@@ -8,92 +8,92 @@
 //! It runs in the process of the server, or in one of its own; `asked.rs` is all that makes a difference. What it starts
 //! runs under a watchdog each (`watched`), so that nothing outlives its lease, whatever becomes of the worker.
 
-mod asked;
-mod cleaning;
-mod crew;
-mod guard;
+mod cleanup;
+mod embedded;
 mod identity;
-mod in_server;
-mod insist;
-mod leftovers;
+mod leader;
 mod logs;
+mod orphan_processes;
 mod pipeline;
-mod plan;
 mod process;
-mod recorded;
+mod process_record;
 mod requests;
+mod retry;
+mod runtime;
+mod server_handle;
 mod settings;
-mod steps;
+mod state_machine;
+mod state_machine_io;
 mod template;
 #[cfg(test)]
 mod testing;
-mod unwatched;
+mod unsupervised_sessions;
 
 use std::collections::BTreeMap;
 use std::io;
 use std::sync::Arc;
 
-use tenure_api::{AskChanges, Changes, Problem};
+use tenure_api::{IntentSessionChanges, IntentSessionChangesRequest, Problem};
 
-pub use self::asked::Asked;
-use self::asked::Trouble;
-use self::crew::Crew;
-use self::identity::Identity;
-pub use self::in_server::InServer;
-pub use self::insist::Stop;
-use self::insist::{insist, told};
+pub use self::embedded::EmbeddedWorker;
+use self::identity::WorkerIdentity;
+pub use self::retry::StopSignal;
+use self::retry::{retry, wait_for_stop};
+use self::runtime::WorkerRuntime;
+pub use self::server_handle::ServerHandle;
+use self::server_handle::WorkerError;
 pub use self::settings::Settings;
-pub use self::template::{InvalidTemplate, Template};
+pub use self::template::{Template, TemplateError};
 
 /// Why a worker has ended, though nobody told it to.
 #[derive(Debug)]
-pub enum Over {
+pub enum WorkerExit {
     /// Another one may have the guard.
-    GuardLost(String),
+    LeadershipLost(String),
     /// The server does not let it be the worker.
-    Refused(Box<Problem>),
+    Rejected(Box<Problem>),
     /// The system does not give what it needs.
     System(io::Error),
 }
 
-impl From<Trouble> for Over {
-    fn from(trouble: Trouble) -> Self {
-        match trouble {
-            Trouble::GuardLost(why) | Trouble::Passing(why) => Self::GuardLost(why),
-            Trouble::Held(problem) | Trouble::Refused(problem) => Self::Refused(problem),
+impl From<WorkerError> for WorkerExit {
+    fn from(error: WorkerError) -> Self {
+        match error {
+            WorkerError::LeadershipLost(why) | WorkerError::Transient(why) => Self::LeadershipLost(why),
+            WorkerError::Held(problem) | WorkerError::Rejected(problem) => Self::Rejected(problem),
         }
     }
 }
 
 /// Works until it is told to stop: waits for the guard, cleans up, says that it is ready, and carries out sessions.
 /// When it returns, no pipeline is left.
-pub async fn work(
-    asked: Asked,
+pub async fn run_worker(
+    server: ServerHandle,
     settings: Arc<Settings>,
-    stop: Stop,
+    stop: StopSignal,
     ready: impl FnOnce(),
-) -> Result<(), Over> {
-    let identity = Identity::own().map_err(Over::System)?;
+) -> Result<(), WorkerExit> {
+    let identity = WorkerIdentity::current().map_err(WorkerExit::System)?;
     let begin = async {
-        let mut guard = guard::take(&asked, &identity, settings.ttl_ms).await?;
-        let first = all_that_go_on(&asked, guard.fence).await?;
-        cleaning::clean_up(&asked, &identity, &settings, &mut guard, &first.sessions).await?;
-        Ok::<_, Over>((guard, first))
+        let mut guard = leader::acquire(&server, &identity, settings.ttl_ms).await?;
+        let first = active_sessions(&server, guard.fence).await?;
+        cleanup::clean_up(&server, &identity, &settings, &mut guard, &first.sessions).await?;
+        Ok::<_, WorkerExit>((guard, first))
     };
     let (guard, first) = tokio::select! {
-        begun = begin => begun?,
-        () = told(&stop) => return Ok(()),
+        ready_state = begin => ready_state?,
+        () = wait_for_stop(&stop) => return Ok(()),
     };
     ready();
-    Crew::new(asked, settings, guard).work(first, &stop).await
+    WorkerRuntime::new(server, settings, guard).run(first, &stop).await
 }
 
 /// Every session that goes on, in however many parts the server tells them.
-async fn all_that_go_on(asked: &Asked, guard: u64) -> Result<Changes, Over> {
+async fn active_sessions(asked: &ServerHandle, guard: u64) -> Result<IntentSessionChanges, WorkerExit> {
     let (mut since, mut found) = (0, BTreeMap::new());
     loop {
-        let request = AskChanges { guard, since, wait_ms: None };
-        let part = insist!("listening to sessions", asked.changes(&request).await)?;
+        let request = IntentSessionChangesRequest { guard, since, wait_ms: None };
+        let part = retry!("listening to sessions", asked.changes(&request).await)?;
         // One that changed meanwhile is told again, as it is then.
         found.extend(part.sessions.into_iter().map(|session| (session.session_id.clone(), session)));
         since = part.revision;
@@ -103,5 +103,5 @@ async fn all_that_go_on(asked: &Asked, guard: u64) -> Result<Changes, Over> {
     }
     let mut sessions: Vec<_> = found.into_values().filter(|session| session.state != "ENDED").collect();
     sessions.sort_unstable_by_key(|session| session.revision);
-    Ok(Changes { revision: since, sessions, more: false })
+    Ok(IntentSessionChanges { revision: since, sessions, more: false })
 }

@@ -8,23 +8,25 @@ use std::process::Command;
 
 use jiff::Timestamp;
 use rustix::process::Signal;
-use tenure_api::{SessionView, Taken};
+use tenure_api::{IntentSessionLeases, IntentSessionView};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender};
 
-use super::identity::Identity;
-use super::recorded::Recorded;
+use super::identity::WorkerIdentity;
+use super::process_record::ProcessRecord;
 use super::settings::Settings;
-use super::steps::Input;
-use super::{logs, unwatched};
-use crate::watched::{Ended, Guarded, Leaves, Report, Standard};
+use super::state_machine_io::WorkerInput;
+use super::{logs, unsupervised_sessions};
+use crate::process_supervisor::{
+    CommandExit, DescendantPolicy, StandardStreams, SupervisedProcess, WatchdogReport,
+};
 
 /// What a pipeline must not know: who has these can do more than show a channel.
-const SECRETS: [&str; 5] =
+const SECRET_VARIABLES: [&str; 5] =
     ["XG2G_IDEM_SECRET", "TENURE_IDEM_SECRET", "TENURE_ADMIN_TOKEN", "TENURE_TOKEN", "TENURE_LEASE_TOKEN"];
 
 /// What a pipeline knows about its session, and not about one that started the worker.
-const OWN: [&str; 9] = [
-    unwatched::VARIABLE,
+const SESSION_VARIABLES: [&str; 9] = [
+    unsupervised_sessions::VARIABLE,
     "TENURE_SESSION",
     "TENURE_LEASE",
     "TENURE_FENCE",
@@ -36,7 +38,7 @@ const OWN: [&str; 9] = [
 ];
 
 #[derive(Debug)]
-pub enum Order {
+pub enum PipelineCommand {
     /// It may run until then.
     Extend(u64),
     End,
@@ -45,19 +47,19 @@ pub enum Order {
 
 /// A pipeline that is to be started.
 pub struct Pipeline {
-    pub session: SessionView,
-    pub taken: Taken,
+    pub session: IntentSessionView,
+    pub taken: IntentSessionLeases,
     /// Until when, unless it is extended.
-    pub until: u64,
+    pub valid_until: u64,
 }
 
 impl Pipeline {
     /// Starts it, and tells what becomes of it. When this returns, nobody of it is left.
-    pub async fn carry_out(
+    pub async fn run(
         self,
         settings: &Settings,
-        mut orders: UnboundedReceiver<Order>,
-        tell: &UnboundedSender<Input>,
+        mut orders: UnboundedReceiver<PipelineCommand>,
+        input_sender: &UnboundedSender<WorkerInput>,
     ) {
         let id = self.session.session_id.clone();
         let command = self.command(settings);
@@ -65,55 +67,57 @@ impl Pipeline {
             Ok(guarded) => guarded,
             Err(error) => {
                 let why = format!("its log or its watchdog cannot be had: {error}");
-                return drop(tell.send(Input::NotStarted(id, why)));
+                return drop(input_sender.send(WorkerInput::NotStarted(id, why)));
             }
         };
-        guarded.start(self.until, settings.margins(), Leaves::Nobody, self.environment()).await;
-        let (mut is_heard, mut is_bereft) = (true, false);
+        guarded
+            .start(self.valid_until, settings.margins(), DescendantPolicy::Nobody, self.environment())
+            .await;
+        let (mut has_commands, mut has_lost_watchdog) = (true, false);
         let last = loop {
             let report = tokio::select! {
-                report = guarded.report() => report,
-                order = orders.recv(), if is_heard => {
-                    is_heard = order.is_some();
+                report = guarded.next_report() => report,
+                order = orders.recv(), if has_commands => {
+                    has_commands = order.is_some();
                     match order {
-                        Some(Order::Extend(until)) => guarded.move_deadline(until).await,
-                        Some(Order::Kill) => guarded.kill().await,
+                        Some(PipelineCommand::Extend(until)) => guarded.move_deadline(until).await,
+                        Some(PipelineCommand::Kill) => guarded.kill().await,
                         // Nobody is left who would keep its lease.
-                        Some(Order::End) | None => guarded.end().await,
+                        Some(PipelineCommand::End) | None => guarded.terminate().await,
                     }
                     continue;
                 }
             };
             match report {
-                Some(Report::Started(number)) => {
-                    let watchdog = i32::try_from(guarded.watchdog()).unwrap_or(0);
-                    let process = Recorded::of(number, watchdog).to_string();
-                    let _ = tell.send(Input::Started(id.clone(), process));
+                Some(WatchdogReport::Started(number)) => {
+                    let watchdog = i32::try_from(guarded.watchdog_id()).unwrap_or(0);
+                    let process = ProcessRecord::capture(number, watchdog).to_string();
+                    let _ = input_sender.send(WorkerInput::Started(id.clone(), process));
                 }
-                Some(Report::Stopped(_)) => {}
-                Some(Report::Ending) => drop(tell.send(Input::Ending(id.clone()))),
-                Some(Report::NotStarted { error }) => {
+                Some(WatchdogReport::Stopped(_)) => {}
+                Some(WatchdogReport::Ending) => drop(input_sender.send(WorkerInput::Ending(id.clone()))),
+                Some(WatchdogReport::NotStarted { error }) => {
                     let error =
                         error.map_or_else(|| io::ErrorKind::Other.into(), io::Error::from_raw_os_error);
-                    break Input::NotStarted(id, format!("{} cannot be run: {error}", command[0]));
+                    break WorkerInput::NotStarted(id, format!("{} cannot be run: {error}", command[0]));
                 }
-                Some(Report::TooLate) => break Input::TooLate(id),
-                Some(Report::Ended(ended)) => break Input::Gone(id, ended),
+                Some(WatchdogReport::TooLate) => break WorkerInput::TooLate(id),
+                Some(WatchdogReport::Ended(ended)) => break WorkerInput::Gone(id, ended),
                 None => {
-                    is_bereft = true;
-                    break Input::Gone(id, Ended::Signal(Signal::KILL.as_raw()));
+                    has_lost_watchdog = true;
+                    break WorkerInput::Gone(id, CommandExit::Signal(Signal::KILL.as_raw()));
                 }
             }
         };
         // Mostly it takes a moment, but a moment is too long for whoever shares this thread.
         let end = move || {
-            if is_bereft {
-                guarded.bereave();
+            if has_lost_watchdog {
+                guarded.kill_without_watchdog();
             }
-            guarded.dismiss();
+            guarded.close();
         };
         let _ = tokio::task::spawn_blocking(end).await;
-        let _ = tell.send(last);
+        let _ = input_sender.send(last);
     }
 
     fn command(&self, settings: &Settings) -> Vec<String> {
@@ -122,21 +126,21 @@ impl Pipeline {
         template.unwrap_or(&settings.command).fill(&self.session, self.taken.slot)
     }
 
-    fn prepare(&self, settings: &Settings, command: &[String]) -> io::Result<Guarded> {
-        let (id, worker) = (&self.session.session_id, Identity::own()?);
+    fn prepare(&self, settings: &Settings, command: &[String]) -> io::Result<SupervisedProcess> {
+        let (id, worker) = (&self.session.session_id, WorkerIdentity::current()?);
         let nothing = File::open("/dev/null")?;
         let log = logs::open(&settings.logs, id, command, Timestamp::now())?;
-        let standard = Standard([nothing.as_fd(), log.as_fd(), log.as_fd()]);
+        let standard = StandardStreams([nothing.as_fd(), log.as_fd(), log.as_fd()]);
         let arguments: Vec<OsString> = command.iter().map(OsString::from).collect();
-        Guarded::prepare_with(&arguments, standard, |watchdog| {
+        SupervisedProcess::prepare_with(&arguments, standard, |watchdog| {
             without_secrets(watchdog);
             // So that a worker after this one finds it, even before anybody was told of it.
-            watchdog.env("TENURE_SESSION", id).env(unwatched::VARIABLE, worker.to_string());
+            watchdog.env("TENURE_SESSION", id).env(unsupervised_sessions::VARIABLE, worker.to_string());
         })
     }
 
     fn environment(&self) -> Vec<(String, String)> {
-        let SessionView { service_ref, recording_id, profile_id, params, .. } = &self.session;
+        let IntentSessionView { service_ref, recording_id, profile_id, params, .. } = &self.session;
         let params = params.as_ref().map(|params| serde_json::Value::Object(params.clone()).to_string());
         let variables = [
             ("TENURE_SESSION", Some(self.session.session_id.clone())),
@@ -157,8 +161,8 @@ impl Pipeline {
 fn without_secrets(command: &mut Command) {
     for (name, _) in std::env::vars_os() {
         let text = name.to_string_lossy();
-        let is_secret = SECRETS.iter().any(|secret| text.starts_with(secret));
-        if is_secret || OWN.contains(&text.as_ref()) {
+        let is_secret = SECRET_VARIABLES.iter().any(|secret| text.starts_with(secret));
+        if is_secret || SESSION_VARIABLES.contains(&text.as_ref()) {
             command.env_remove(name);
         }
     }

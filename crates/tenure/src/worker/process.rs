@@ -5,7 +5,7 @@ use std::io;
 
 use rustix::io::Errno;
 use rustix::process::{Pid, test_kill_process};
-use tenure_gate::process::Stat;
+use tenure_gate::process::ProcessStat;
 
 /// One process, as it was a moment ago. A number comes again; a number with the time of its start does not.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -22,8 +22,8 @@ pub struct Process {
 impl Process {
     /// The process with this number. Nothing: the system shows none.
     pub fn find(number: i32) -> Option<Self> {
-        let stat = Stat::of(u32::try_from(number).ok()?)?;
-        let is_dead = stat.is_over() && !has_threads(number);
+        let stat = ProcessStat::of(u32::try_from(number).ok()?)?;
+        let is_dead = stat.is_dead() && !has_threads(number);
         let parent = i32::try_from(stat.parent).ok()?;
         Some(Self { number, parent, group: stat.group, started: stat.started, is_dead })
     }

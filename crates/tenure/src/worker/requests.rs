@@ -3,62 +3,73 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use tenure_api::{AskChanges, Code, FinishSession, KeepSessions, SessionNow, SessionRuns, TakeSession};
-use tenure_client::believed_until;
-use tenure_core::kernel::Span;
+use tenure_api::{
+    Code, IntentSessionChangesRequest, IntentSessionFinishRequest, IntentSessionRenewalRequest,
+    IntentSessionRunningReport, IntentSessionStatus, IntentSessionTakeRequest,
+};
+use tenure_client::local_deadline;
+use tenure_core::kernel::TickDuration;
 use tokio::sync::mpsc::UnboundedSender;
 use tokio::time::{sleep, timeout};
 
-use super::asked::{Asked, Trouble};
-use super::insist::insist;
+use super::retry::retry;
+use super::server_handle::{ServerHandle, WorkerError};
 use super::settings::Settings;
-use super::steps::{Act, Input, Kept};
-use crate::message::tell;
-use crate::watched::clock::now;
+use super::state_machine_io::{RenewalResult, WorkerAction, WorkerInput};
+use crate::message::print_stderr;
+use crate::process_supervisor::timer::now;
 
 /// How long the server may wait for something to happen before it answers.
 const WAIT_MS: u64 = 20_000;
 /// Between two attempts at what was refused, though it should not be.
 const PAUSE: Duration = Duration::from_secs(1);
 /// How long a server has at least to renew leases, before it is asked again.
-const LEAST_PATIENCE_MS: u64 = 500;
+const MIN_RENEWAL_TIMEOUT_MS: u64 = 500;
 /// The most that people are told about the end of a session: characters.
-const MOST_DETAIL: usize = 300;
+const MAX_DETAIL_CHARS: usize = 300;
 
 /// Whom to ask, and whom to tell.
 #[derive(Clone)]
-pub struct Requests {
-    asked: Asked,
+pub struct WorkerRequests {
+    server: ServerHandle,
     settings: Arc<Settings>,
-    guard: u64,
-    tell: UnboundedSender<Input>,
+    leader_fence: u64,
+    input_sender: UnboundedSender<WorkerInput>,
 }
 
-impl Requests {
-    pub fn new(asked: Asked, settings: Arc<Settings>, guard: u64, tell: UnboundedSender<Input>) -> Self {
-        Self { asked, settings, guard, tell }
+impl WorkerRequests {
+    pub fn new(
+        server: ServerHandle,
+        settings: Arc<Settings>,
+        leader_fence: u64,
+        input_sender: UnboundedSender<WorkerInput>,
+    ) -> Self {
+        Self { server, settings, leader_fence, input_sender }
     }
 
-    pub fn asked(&self) -> &Asked {
-        &self.asked
+    pub fn server(&self) -> &ServerHandle {
+        &self.server
     }
 
-    pub fn guard(&self) -> u64 {
-        self.guard
+    pub fn leader_fence(&self) -> u64 {
+        self.leader_fence
     }
 
     /// Listens to what changes, from then on.
-    pub async fn listen(self, mut since: u64) {
+    pub async fn watch_sessions(self, mut since: u64) {
         loop {
-            let request = AskChanges { guard: self.guard, since, wait_ms: Some(WAIT_MS) };
-            match insist!("listening to sessions", self.asked.changes(&request).await) {
+            let request =
+                IntentSessionChangesRequest { guard: self.leader_fence, since, wait_ms: Some(WAIT_MS) };
+            match retry!("listening to sessions", self.server.changes(&request).await) {
                 Ok(changes) => {
                     since = changes.revision;
-                    self.say(Input::Changed(changes.sessions));
+                    self.send_input(WorkerInput::Changed(changes.sessions));
                 }
-                Err(Trouble::GuardLost(why)) => return self.say(Input::GuardLost(why)),
-                Err(trouble) => {
-                    refused("to say which sessions changed", &trouble);
+                Err(WorkerError::LeadershipLost(why)) => {
+                    return self.send_input(WorkerInput::LeadershipLost(why));
+                }
+                Err(error) => {
+                    report_rejection("to say which sessions changed", &error);
                     sleep(PAUSE).await;
                 }
             }
@@ -66,113 +77,122 @@ impl Requests {
     }
 
     /// Asks what the plan says, and tells it what was answered.
-    pub async fn make(self, act: Act) {
+    pub async fn execute(self, act: WorkerAction) {
         let answer = match act {
-            Act::Take(session) => self.take(session).await,
-            Act::Report(session, process) => self.report(session, process).await,
-            Act::Finish(session, reason, detail) => self.finish(session, reason, &detail).await,
-            Act::Keep(sessions) => self.keep(sessions).await,
-            Act::Start(..) | Act::Extend(..) | Act::End(_) | Act::GiveUp(_) => return,
+            WorkerAction::Take(session) => self.take(session).await,
+            WorkerAction::Report(session, process) => self.report(session, process).await,
+            WorkerAction::Finish(session, reason, detail) => self.finish(session, reason, &detail).await,
+            WorkerAction::Keep(sessions) => self.keep(sessions).await,
+            WorkerAction::Start(..)
+            | WorkerAction::Extend(..)
+            | WorkerAction::End(_)
+            | WorkerAction::Abandon(_) => return,
         };
-        self.say(answer);
+        self.send_input(answer);
     }
 
-    async fn take(&self, session: String) -> Input {
-        let request = TakeSession {
-            guard: self.guard,
+    async fn take(&self, session: String) -> WorkerInput {
+        let request = IntentSessionTakeRequest {
+            guard: self.leader_fence,
             session_id: session.clone(),
             tuners: self.settings.tuners,
             ttl_ms: self.settings.ttl_ms,
         };
         let mut sent;
-        let answer = insist!("taking a session", {
+        let answer = retry!("taking a session", {
             sent = now();
-            self.asked.take(&request).await
+            self.server.take(&request).await
         });
         match answer {
             Ok(answer) => {
                 let valid_for = answer.taken.as_ref().map_or(0, |taken| taken.remaining_ms);
-                Input::Taken(session, answer, believed_until(sent, Span::from_millis(valid_for)))
+                WorkerInput::Taken(
+                    session,
+                    answer,
+                    local_deadline(sent, TickDuration::from_millis(valid_for)),
+                )
             }
-            Err(Trouble::GuardLost(why)) => Input::GuardLost(why),
+            Err(WorkerError::LeadershipLost(why)) => WorkerInput::LeadershipLost(why),
             Err(trouble) => {
-                refused(&format!("the worker the session {session}"), &trouble);
-                Input::NotTaken(session)
+                report_rejection(&format!("the worker the session {session}"), &trouble);
+                WorkerInput::NotTaken(session)
             }
         }
     }
 
-    async fn report(&self, session: String, process: String) -> Input {
-        let request = SessionRuns { guard: self.guard, session_id: session.clone(), process };
-        match insist!("reporting a pipeline", self.asked.running(&request).await) {
-            Ok(answer) => Input::Reported(session, answer),
-            Err(Trouble::GuardLost(why)) => Input::GuardLost(why),
+    async fn report(&self, session: String, process: String) -> WorkerInput {
+        let request =
+            IntentSessionRunningReport { guard: self.leader_fence, session_id: session.clone(), process };
+        match retry!("reporting a pipeline", self.server.report_running(&request).await) {
+            Ok(answer) => WorkerInput::Reported(session, answer),
+            Err(WorkerError::LeadershipLost(why)) => WorkerInput::LeadershipLost(why),
             // A session that the server does not know, or does not let run, is over.
             Err(trouble) => {
-                refused(&format!("that session {session} runs"), &trouble);
+                report_rejection(&format!("that session {session} runs"), &trouble);
                 let (state, reason, outcome, taken) = ("ENDED".to_owned(), None, None, None);
-                Input::Reported(session, SessionNow { state, reason, outcome, taken })
+                WorkerInput::Reported(session, IntentSessionStatus { state, reason, outcome, taken })
             }
         }
     }
 
-    async fn finish(&self, session: String, reason: &str, detail: &str) -> Input {
-        let detail: String = detail.chars().filter(|letter| !letter.is_control()).take(MOST_DETAIL).collect();
-        let request = FinishSession {
-            guard: self.guard,
+    async fn finish(&self, session: String, reason: &str, detail: &str) -> WorkerInput {
+        let detail: String =
+            detail.chars().filter(|letter| !letter.is_control()).take(MAX_DETAIL_CHARS).collect();
+        let request = IntentSessionFinishRequest {
+            guard: self.leader_fence,
             session_id: session.clone(),
             reason: reason.to_owned(),
             detail: Some(detail).filter(|detail| !detail.is_empty()),
         };
-        match insist!("finishing a session", self.asked.finish(&request).await) {
+        match retry!("finishing a session", self.server.finish(&request).await) {
             Ok(_) => {}
-            Err(Trouble::GuardLost(why)) => return Input::GuardLost(why),
-            Err(trouble) => refused(&format!("to finish session {session}"), &trouble),
+            Err(WorkerError::LeadershipLost(why)) => return WorkerInput::LeadershipLost(why),
+            Err(trouble) => report_rejection(&format!("to finish session {session}"), &trouble),
         }
-        Input::Finished(session)
+        WorkerInput::Finished(session)
     }
 
     /// Asked until the guard is lost, even where it is refused: nothing else can be done.
-    async fn keep(&self, sessions: Vec<String>) -> Input {
+    async fn keep(&self, sessions: Vec<String>) -> WorkerInput {
         let Settings { ttl_ms, renew_every_ms, .. } = *self.settings;
-        let request = KeepSessions { guard: self.guard, ttl_ms, sessions };
-        let patience = Duration::from_millis(renew_every_ms.max(LEAST_PATIENCE_MS));
+        let request = IntentSessionRenewalRequest { guard: self.leader_fence, ttl_ms, sessions };
+        let patience = Duration::from_millis(renew_every_ms.max(MIN_RENEWAL_TIMEOUT_MS));
         let mut sent;
         loop {
-            let answer = insist!("renewing leases", {
+            let answer = retry!("renewing leases", {
                 sent = now();
-                let late = |_| Err(Trouble::Passing("the server took too long".to_owned()));
-                timeout(patience, self.asked.keep(&request)).await.unwrap_or_else(late)
+                let late = |_| Err(WorkerError::Transient("the server took too long".to_owned()));
+                timeout(patience, self.server.renew_leases(&request)).await.unwrap_or_else(late)
             });
             let kept = match answer {
                 Ok(kept) => kept,
-                Err(Trouble::GuardLost(why)) => return Input::GuardLost(why),
+                Err(WorkerError::LeadershipLost(why)) => return WorkerInput::LeadershipLost(why),
                 Err(trouble) => {
-                    refused("to renew leases", &trouble);
+                    report_rejection("to renew leases", &trouble);
                     sleep(PAUSE).await;
                     continue;
                 }
             };
-            let until = |remaining_ms| believed_until(sent, Span::from_millis(remaining_ms));
-            let sessions = kept.sessions.into_iter().map(|kept| Kept {
+            let until = |remaining_ms| local_deadline(sent, TickDuration::from_millis(remaining_ms));
+            let sessions = kept.sessions.into_iter().map(|kept| RenewalResult {
                 until: kept.held.then(|| until(kept.remaining_ms)),
                 session: kept.session_id,
                 state: kept.state,
             });
-            return Input::Kept(until(kept.remaining_ms), sessions.collect());
+            return WorkerInput::Kept(until(kept.remaining_ms), sessions.collect());
         }
     }
 
-    fn say(&self, input: Input) {
+    fn send_input(&self, input: WorkerInput) {
         // Nobody hears it: then nobody works any more.
-        let _ = self.tell.send(input);
+        let _ = self.input_sender.send(input);
     }
 }
 
 /// Says that the server refused something. That a session is not known any more is no news.
-fn refused(what: &str, trouble: &Trouble) {
-    let is_unknown = matches!(trouble, Trouble::Refused(problem) if problem.code == Code::NotFound);
+fn report_rejection(what: &str, trouble: &WorkerError) {
+    let is_unknown = matches!(trouble, WorkerError::Rejected(problem) if problem.code == Code::NotFound);
     if !is_unknown {
-        tell(&format!("tenure: the server refuses {what}: {}\n", trouble.text()));
+        print_stderr(&format!("tenure: the server refuses {what}: {}\n", trouble.message()));
     }
 }

@@ -2,10 +2,10 @@
 
 use std::path::PathBuf;
 
-use tenure_core::kernel::Span;
+use tenure_core::kernel::TickDuration;
 
 use super::template::Template;
-use crate::watched::Margins;
+use crate::process_supervisor::TerminationMargins;
 
 /// How sessions are carried out on this machine.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -26,10 +26,13 @@ pub struct Settings {
 
 impl Settings {
     /// How many tuners there may be.
-    pub const MOST_TUNERS: u32 = 64;
+    pub const MAX_TUNERS: u32 = 64;
 
     /// How much time the end of a pipeline takes.
-    pub fn margins(&self) -> Margins {
-        Margins::for_lease(Span::from_millis(self.ttl_ms), Some(Span::from_millis(self.stop_grace_ms)))
+    pub fn margins(&self) -> TerminationMargins {
+        TerminationMargins::for_lease(
+            TickDuration::from_millis(self.ttl_ms),
+            Some(TickDuration::from_millis(self.stop_grace_ms)),
+        )
     }
 }

@@ -1,6 +1,6 @@
 //! The command of a pipeline, with names in braces for what only the session knows. No shell reads it.
 
-use tenure_api::SessionView;
+use tenure_api::IntentSessionView;
 use thiserror::Error;
 
 /// What a name in braces stands for.
@@ -35,7 +35,7 @@ enum Piece {
 pub struct Template(Vec<Vec<Piece>>);
 
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
-pub enum InvalidTemplate {
+pub enum TemplateError {
     /// Not a list. It is not repeated: there may be a password in it.
     #[error(
         "is not a program with its arguments, as a list of strings such as [\"ffmpeg\", \"-i\", \"{{service}}\"]"
@@ -52,16 +52,16 @@ pub enum InvalidTemplate {
 
 impl Template {
     /// Reads the program and its arguments. `{{` is one brace.
-    pub fn parse(arguments: &[String]) -> Result<Self, InvalidTemplate> {
+    pub fn parse(arguments: &[String]) -> Result<Self, TemplateError> {
         if arguments.first().is_none_or(String::is_empty) {
-            return Err(InvalidTemplate::Empty);
+            return Err(TemplateError::Empty);
         }
         arguments.iter().map(|argument| pieces(argument)).collect::<Result<_, _>>().map(Self)
     }
 
     /// The command of one session. Each argument stays one, whatever is put into it; what the session does not have is
     /// empty.
-    pub fn fill(&self, session: &SessionView, slot: Option<u32>) -> Vec<String> {
+    pub fn fill(&self, session: &IntentSessionView, slot: Option<u32>) -> Vec<String> {
         let fill = |piece: &Piece| match piece {
             Piece::Text(text) => text.clone(),
             Piece::Placeholder(placeholder) => placeholder.value(session, slot),
@@ -71,8 +71,8 @@ impl Template {
 }
 
 impl Placeholder {
-    fn value(self, session: &SessionView, slot: Option<u32>) -> String {
-        let SessionView { service_ref: service, recording_id: recording, .. } = session;
+    fn value(self, session: &IntentSessionView, slot: Option<u32>) -> String {
+        let IntentSessionView { service_ref: service, recording_id: recording, .. } = session;
         let text = |value: &Option<String>| value.clone().unwrap_or_default();
         match self {
             Self::Service => text(service),
@@ -86,7 +86,7 @@ impl Placeholder {
     }
 }
 
-fn pieces(argument: &str) -> Result<Vec<Piece>, InvalidTemplate> {
+fn pieces(argument: &str) -> Result<Vec<Piece>, TemplateError> {
     let (mut pieces, mut text, mut rest) = (Vec::new(), String::new(), argument);
     while let Some(at) = rest.find(['{', '}']) {
         let (before, found) = rest.split_at(at);
@@ -97,9 +97,9 @@ fn pieces(argument: &str) -> Result<Vec<Piece>, InvalidTemplate> {
             continue;
         }
         let named = found.strip_prefix('{').and_then(|named| named.split_once('}'));
-        let (name, behind) = named.ok_or(InvalidTemplate::Brace)?;
+        let (name, behind) = named.ok_or(TemplateError::Brace)?;
         let known = NAMES.iter().find(|(known, _)| *known == name);
-        let (_, placeholder) = known.ok_or_else(|| InvalidTemplate::Unknown { name: name.to_owned() })?;
+        let (_, placeholder) = known.ok_or_else(|| TemplateError::Unknown { name: name.to_owned() })?;
         pieces.push(Piece::Text(std::mem::take(&mut text)));
         pieces.push(Piece::Placeholder(*placeholder));
         rest = behind;
@@ -115,16 +115,16 @@ fn known() -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::super::testing::session;
+    use super::super::testing::sample_session;
     use super::*;
 
-    fn template(arguments: &[&str]) -> Result<Template, InvalidTemplate> {
+    fn template(arguments: &[&str]) -> Result<Template, TemplateError> {
         Template::parse(&arguments.iter().map(|argument| (*argument).to_owned()).collect::<Vec<_>>())
     }
 
     #[test]
     fn filled_argument_is_not_split() {
-        let mut session = session("s1", "NEW");
+        let mut session = sample_session("s1", "NEW");
         session.service_ref = Some("1:0:19 'a' $(b); *".to_owned());
         let filled =
             template(&["run", "{service}", "http://box/{service}?{slot}", "{{{profile}}}", "{start}"]);
@@ -135,7 +135,7 @@ mod tests {
 
     #[test]
     fn missing_value_is_an_empty_argument() {
-        let mut session = session("s1", "NEW");
+        let mut session = sample_session("s1", "NEW");
         (session.service_ref, session.recording_id) = (None, Some("film".to_owned()));
         session.start_ms = Some(61_500);
         let names = ["x", "{service}", "{recording}", "{target}", "{slot}", "{start}", "{session}"];
@@ -146,12 +146,12 @@ mod tests {
     #[test]
     fn unknown_placeholder_is_rejected() {
         let unknown = template(&["a", "{sevice}"]).unwrap_err();
-        assert_eq!(unknown, InvalidTemplate::Unknown { name: "sevice".to_owned() });
+        assert_eq!(unknown, TemplateError::Unknown { name: "sevice".to_owned() });
         assert!(unknown.to_string().contains("{sevice}") && unknown.to_string().contains("{service} {rec"));
         for brace in ["{", "}", "a}b", "{service", "{{{"] {
-            assert_eq!(template(&["a", brace]), Err(InvalidTemplate::Brace), "{brace}");
+            assert_eq!(template(&["a", brace]), Err(TemplateError::Brace), "{brace}");
         }
-        assert_eq!(template(&[]), Err(InvalidTemplate::Empty));
-        assert_eq!(template(&["", "a"]), Err(InvalidTemplate::Empty));
+        assert_eq!(template(&[]), Err(TemplateError::Empty));
+        assert_eq!(template(&["", "a"]), Err(TemplateError::Empty));
     }
 }

@@ -1,9 +1,9 @@
 //! For tests alone.
 
-use tenure_api::SessionView;
+use tenure_api::IntentSessionView;
 
-pub fn session(id: &str, state: &str) -> SessionView {
-    SessionView {
+pub fn sample_session(id: &str, state: &str) -> IntentSessionView {
+    IntentSessionView {
         session_id: id.to_owned(),
         state: state.to_owned(),
         reason: None,

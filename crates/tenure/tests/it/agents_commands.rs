@@ -10,7 +10,7 @@ fn declare(home: &TestHome, agent: &str, priority: u64, path: &str) {
         "priority_timestamp": priority,
         "intents": [{ "predicate": "MUTATES", "object": { "resource_type": "FILE", "path": path } }],
     });
-    let answer = home.client().ask("POST /v1/manifest", None, &manifest.to_string()).unwrap();
+    let answer = home.client().request("POST /v1/manifest", None, &manifest.to_string()).unwrap();
     assert_eq!(answer.status, 200, "{answer:?}");
 }
 

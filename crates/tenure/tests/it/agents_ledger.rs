@@ -4,41 +4,41 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 
-use crate::intents_ledger::Story;
+use crate::intents_ledger::LedgerEvents;
 
 /// What happened how often.
 #[derive(Debug, Default)]
-pub struct Figures {
+pub struct LedgerStatistics {
     pub events: u64,
     pub granted: u64,
     pub served: u64,
-    pub waits: u64,
+    pub queued: u64,
     pub timed_out: u64,
-    pub deaths: u64,
+    pub aborts: u64,
     pub taken: u64,
     pub longest_wait_ms: u64,
 }
 
-struct Lease {
+struct RecordedLease {
     resource: String,
     holder: String,
     mode: String,
     until: u64,
 }
 
-struct Wait {
+struct RecordedWait {
     rank: (u64, String),
-    wants: Vec<(String, String)>,
+    resources: Vec<(String, String)>,
     since: u64,
     until: u64,
 }
 
 /// Judges every event in its order. `told` is what each agent was told, in its order.
-pub fn check(story: &Story, told: &[Vec<u64>]) -> Figures {
-    let mut figures = Figures::default();
-    let mut leases: BTreeMap<u64, Lease> = BTreeMap::new();
+pub fn check_events(story: &LedgerEvents, reported: &[Vec<u64>]) -> LedgerStatistics {
+    let mut figures = LedgerStatistics::default();
+    let mut leases: BTreeMap<u64, RecordedLease> = BTreeMap::new();
     let mut ever: BTreeSet<u64> = BTreeSet::new();
-    let mut waits: BTreeMap<u64, Wait> = BTreeMap::new();
+    let mut waits: BTreeMap<u64, RecordedWait> = BTreeMap::new();
     let mut ages: BTreeMap<String, u64> = BTreeMap::new();
     for event in story.events() {
         figures.events += 1;
@@ -51,14 +51,14 @@ pub fn check(story: &Story, told: &[Vec<u64>]) -> Figures {
                 let fence = number(&lease["fence"]);
                 assert!(ever.last().is_none_or(|last| *last < fence), "fences grow: {event}");
                 ever.insert(fence);
-                let new = Lease {
+                let new = RecordedLease {
                     resource: text(&lease["resource"]).to_owned(),
                     holder: text(&lease["holder"]).to_owned(),
                     mode: text(&lease["mode"]).to_owned(),
                     until: number(&lease["expiresTick"]),
                 };
                 for other in leases.values().filter(|other| other.holder != new.holder) {
-                    assert!(!apart(&new.resource, &new.mode, &other.resource, &other.mode), "{event}");
+                    assert!(!conflicts(&new.resource, &new.mode, &other.resource, &other.mode), "{event}");
                 }
                 if let Some(served) = lease["ticket"].as_u64().and_then(|ticket| waits.remove(&ticket)) {
                     assert!(tick < served.until && served.rank.1 == new.holder, "{event}");
@@ -69,9 +69,9 @@ pub fn check(story: &Story, told: &[Vec<u64>]) -> Figures {
                 leases.insert(fence, new);
             }
             "lease.renewed" => {
-                let lives = leases.get_mut(&number(&lease["fence"])).expect("it lives");
-                assert!(tick < lives.until, "what is over is not renewed: {event}");
-                lives.until = number(&lease["expiresTick"]);
+                let active = leases.get_mut(&number(&lease["fence"])).expect("it lives");
+                assert!(tick < active.until, "what is over is not renewed: {event}");
+                active.until = number(&lease["expiresTick"]);
             }
             "lease.released" | "lease.expired" | "lease.revoked" => {
                 figures.taken += u64::from(event["cause"] == "DIED" || lease["cause"] == "DIED");
@@ -85,48 +85,50 @@ pub fn check(story: &Story, told: &[Vec<u64>]) -> Figures {
                 assert!(before.is_none_or(|before| before <= age && !holds && !waiting), "{event}");
             }
             "agent.waits" => {
-                figures.waits += 1;
+                figures.queued += 1;
                 let wants = wait["wants"].as_array().unwrap().iter();
                 let wants =
-                    wants.map(|want| (text(&want["resource"]).into(), text(&want["predicate"]).into()));
+                    wants.map(|entry| (text(&entry["resource"]).into(), text(&entry["predicate"]).into()));
                 let rank = (number(&event["agent"]["priority_timestamp"]), agent);
                 let wait_until = number(&wait["untilTick"]);
-                let new = Wait { rank, wants: wants.collect(), since: tick, until: wait_until };
+                let new = RecordedWait { rank, resources: wants.collect(), since: tick, until: wait_until };
                 for lease in leases.values().filter(|lease| lease.holder != new.rank.1 && tick < lease.until)
                 {
-                    let blocks =
-                        new.wants.iter().any(|(name, mode)| apart(name, mode, &lease.resource, &lease.mode));
+                    let blocks = new
+                        .resources
+                        .iter()
+                        .any(|(name, mode)| conflicts(name, mode, &lease.resource, &lease.mode));
                     let age = (ages[&lease.holder], lease.holder.clone());
                     assert!(!blocks || age > new.rank, "it waits for an older one: {event}");
                 }
                 waits.insert(number(&wait["ticket"]), new);
             }
             "agent.left" => {
-                let left = waits.remove(&number(&wait["ticket"])).expect("it waited");
+                let ended = waits.remove(&number(&wait["ticket"])).expect("it waited");
                 let timed_out = wait["end"] == "TIMED_OUT";
-                assert_eq!(timed_out, left.until <= tick, "a wait ends at its time: {event}");
+                assert_eq!(timed_out, ended.until <= tick, "a wait ends at its time: {event}");
                 figures.timed_out += u64::from(timed_out);
             }
-            "agent.died" => figures.deaths += 1,
+            "agent.died" => figures.aborts += 1,
             _ => {}
         }
     }
     assert!(waits.is_empty(), "every wait ended");
-    for fence in told.iter().flatten() {
+    for fence in reported.iter().flatten() {
         assert!(ever.contains(fence), "{fence} was told and is not in the ledger");
     }
     figures
 }
 
 /// Whether two leases of different agents must not live at once.
-fn apart(one: &str, mode: &str, other: &str, other_mode: &str) -> bool {
+fn conflicts(one: &str, mode: &str, other: &str, other_mode: &str) -> bool {
     let looks = |mode: &str| matches!(mode, "CONSUMES" | "DEPENDS_ON");
-    let goes = looks(mode) && (looks(other_mode) || other_mode == "PROVIDES")
+    let is_compatible = looks(mode) && (looks(other_mode) || other_mode == "PROVIDES")
         || mode == "PROVIDES" && looks(other_mode);
-    !goes && meet(one, other)
+    !is_compatible && overlaps(one, other)
 }
 
-fn meet(one: &str, other: &str) -> bool {
+fn overlaps(one: &str, other: &str) -> bool {
     let beginning = |name: &str| name.find('*').or_else(|| name.ends_with('/').then_some(name.len()));
     match (beginning(one), beginning(other)) {
         (None, None) => one == other,

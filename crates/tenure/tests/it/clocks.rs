@@ -3,9 +3,9 @@
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use tenure_testkit::{ServerProcess, now, pause, serve};
+use tenure_testkit::{ServerProcess, now, serve_command, sleep};
 
-use crate::wrapped::under;
+use crate::fault_injection::wrapped_command;
 
 /// The time between two marks, and what a busy machine adds to that.
 const MARK: i64 = 1_000;
@@ -14,16 +14,19 @@ const SLACK: i64 = 1_000;
 /// A server in a time namespace of its own, whose clock is this many seconds ahead of the machine's.
 fn serve_ahead(folder: &Path, seconds: u64) -> ServerProcess {
     let boottime = seconds.to_string();
-    let served =
-        ServerProcess::start(&mut under("unshare", &["--time", "--boottime", &boottime], &serve(folder)));
+    let served = ServerProcess::start(&mut wrapped_command(
+        "unshare",
+        &["--time", "--boottime", &boottime],
+        &serve_command(folder),
+    ));
     let namespace = |process: &str| std::fs::read_link(format!("/proc/{process}/ns/time")).unwrap();
-    let process = served.process().to_string();
+    let process = served.process_id().to_string();
     assert_ne!(namespace(&process), namespace("self"), "this kernel is too old: exec must change the clock");
     served
 }
 
 /// How many milliseconds of `ttl` are left, for somebody who counts since `since`.
-fn left(ttl: i64, since: Instant) -> i64 {
+fn remaining(ttl: i64, since: Instant) -> i64 {
     ttl - i64::try_from((now() - since).as_millis()).unwrap()
 }
 
@@ -36,23 +39,23 @@ fn restart(ahead_before: u64, ahead_after: u64) {
     let folder = tempfile::tempdir().unwrap();
     let served = serve_ahead(folder.path(), ahead_before);
     let mut client = served.client();
-    let asked = now();
-    let held = client.acquire("db:1", 60_000, None).unwrap().held();
+    let requested_at = now();
+    let held = client.acquire("db:1", 60_000, None).unwrap().held_lease();
     let answered = now();
     // Long enough that time which nobody noted would be missed.
-    pause(Duration::from_millis(3_500));
+    sleep(Duration::from_millis(3_500));
     served.kill();
     let killed = now();
     let served = serve_ahead(folder.path(), ahead_after);
     let without = milliseconds(now() - killed);
     let mut client = served.client();
-    let most = left(60_000, answered) + without + MARK + SLACK;
+    let max = remaining(60_000, answered) + without + MARK + SLACK;
     let shown = client.show(&held.id).unwrap();
-    let least = left(60_000, asked);
-    assert_eq!(shown.state(), "ACTIVE", "{ahead_before} to {ahead_after}: {shown:?}");
-    let remaining = shown.remaining();
+    let least = remaining(60_000, requested_at);
+    assert_eq!(shown.lease_state(), "ACTIVE", "{ahead_before} to {ahead_after}: {shown:?}");
+    let remaining = shown.lease_remaining_ms();
     assert!(remaining >= least, "{ahead_before} to {ahead_after}: {remaining}, at least {least}");
-    assert!(remaining <= most, "{ahead_before} to {ahead_after}: {remaining}, at most {most}");
+    assert!(remaining <= max, "{ahead_before} to {ahead_after}: {remaining}, at most {max}");
 }
 
 #[test]
@@ -69,32 +72,32 @@ fn clock_that_is_ahead_after_a_restart_expires_no_lease_early() {
 
 #[test]
 fn lease_is_not_granted_again_before_its_real_expiry() {
-    hand_over(500_000, 400_000);
-    hand_over(400_000, 500_000);
+    reacquire(500_000, 400_000);
+    reacquire(400_000, 500_000);
 }
 
 /// Somebody waits for a lease over a restart on another clock.
-fn hand_over(ahead_before: u64, ahead_after: u64) {
+fn reacquire(ahead_before: u64, ahead_after: u64) {
     let folder = tempfile::tempdir().unwrap();
     let served = serve_ahead(folder.path(), ahead_before);
     let asked = now();
-    let held = served.client().acquire("db:1", 4_000, None).unwrap().held();
+    let held = served.client().acquire("db:1", 4_000, None).unwrap().held_lease();
     served.kill();
     let killed = now();
     let served = serve_ahead(folder.path(), ahead_after);
     let without = milliseconds(now() - killed);
     let mut client = served.client();
     loop {
-        let late = -left(4_000, asked);
+        let late = -remaining(4_000, asked);
         let answer = client.acquire("db:1", 4_000, None).unwrap();
         if answer.status == 201 {
             // Its answer came after the decision: what is left now was not more then.
-            assert!(left(4_000, asked) <= 0, "let in {} ms too early", left(4_000, asked));
-            assert!(answer.held().fence > held.fence);
+            assert!(remaining(4_000, asked) <= 0, "let in {} ms too early", remaining(4_000, asked));
+            assert!(answer.held_lease().fence > held.fence);
             break;
         }
-        assert_eq!(answer.code(), (409, "HELD"), "{answer:?}");
+        assert_eq!(answer.status_and_code(), (409, "HELD"), "{answer:?}");
         assert!(late <= without + MARK + SLACK, "still held after {late} ms too much");
-        pause(Duration::from_millis(5));
+        sleep(Duration::from_millis(5));
     }
 }

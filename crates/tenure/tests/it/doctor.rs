@@ -4,18 +4,19 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 
 use serde_json::{Value, json};
-use tenure_testkit::{CommandOutput, FakeAgent, Repository, signal, wait_until};
+use tenure_testkit::{CommandOutput, FakeAgent, TestRepository, signal, wait_until};
 
-use crate::doctor_stage::{
-    PROGRAM, change, doctor, has_own_shell, installed, nothing_stays, read, with_shell,
+use crate::doctor_fixture::{
+    PROGRAM, assert_clean, edit_settings, has_own_shell, install_shell, parse_checks, repository_with,
+    run_doctor,
 };
 
 // S4-15
 #[test]
 fn doctor_finds_no_gap_and_leaves_no_trace_in_a_complete_installation() {
-    let repo = installed(&["claude"]);
-    with_shell(&repo);
-    let found = doctor(&repo);
+    let repo = repository_with(&["claude"]);
+    install_shell(&repo);
+    let found = run_doctor(&repo);
     assert_eq!((found.1.code, found.gaps()), (Some(0), vec![]), "{:?}", found.1);
     for name in [
         "tree",
@@ -35,24 +36,27 @@ fn doctor_finds_no_gap_and_leaves_no_trace_in_a_complete_installation() {
     for name in ["claude.local.hooks", "claude.user.hooks", "codex.project.hooks", "opencode.user.hooks"] {
         assert_eq!(found.status(name), "not_installed", "{name}");
     }
-    nothing_stays(&repo);
-    let said = repo.run(&["doctor"]);
-    assert_eq!(said.code, Some(0), "{said:?}");
-    assert!(said.output.starts_with("CHECK") && said.output.ends_with("\nNo gap was found.\n"), "{said:?}");
-    nothing_stays(&repo);
+    assert_clean(&repo);
+    let output = repo.run(&["doctor"]);
+    assert_eq!(output.code, Some(0), "{output:?}");
+    assert!(
+        output.output.starts_with("CHECK") && output.output.ends_with("\nNo gap was found.\n"),
+        "{output:?}"
+    );
+    assert_clean(&repo);
 }
 
 // S4-15, S4-16
 #[test]
 fn doctor_below_an_agent_or_inside_a_guard_has_its_own_canaries() {
-    let repo = installed(&["claude"]);
-    with_shell(&repo);
+    let repo = repository_with(&["claude"]);
+    install_shell(&repo);
     let mut agent = FakeAgent::start(&repo, "one");
-    assert!(agent.hook(&repo.edit("s1", "a")).allows());
+    assert!(agent.run_hook(&repo.edit_payload("s1", "a")).is_allowed());
     for line in ["\"$TENURE\" doctor --json", "\"$TENURE\" guard -- \"$TENURE\" doctor --json"] {
-        let found = read(agent.run(line));
+        let found = parse_checks(agent.run_line(line));
         assert_eq!(found.gaps(), Vec::<&str>::new(), "{line}: {:?}", found.1);
-        assert_eq!(repo.held(), ["a"], "what the agent has it still has, and nothing more");
+        assert_eq!(repo.held_files(), ["a"], "what the agent has it still has, and nothing more");
         let sessions = repo.shell("curl -s --unix-socket ../tenure/tenure.sock http://localhost/v1/files");
         assert!(!sessions.output.contains("tenure-doctor"), "{sessions:?}");
     }
@@ -61,8 +65,8 @@ fn doctor_below_an_agent_or_inside_a_guard_has_its_own_canaries() {
 // S4-15
 #[test]
 fn doctor_invokes_the_hooks_of_every_agent_in_its_own_format() {
-    let repo = installed(&["codex", "gemini", "cursor", "opencode", "claude --user", "claude --local"]);
-    let found = doctor(&repo);
+    let repo = repository_with(&["codex", "gemini", "cursor", "opencode", "claude --user", "claude --local"]);
+    let found = run_doctor(&repo);
     let has_node = repo.shell("node --version").code == Some(0);
     for agent in ["codex.project", "gemini.project", "cursor.project", "claude.user", "claude.local"] {
         for what in ["hooks", "canary"] {
@@ -83,16 +87,16 @@ fn doctor_invokes_the_hooks_of_every_agent_in_its_own_format() {
     }
     assert!(found.detail("codex.shell").contains("audit only"), "{:?}", found.1);
     assert_eq!(found.find("cursor.shell")["fix"], "tenure guard -- cursor-agent");
-    nothing_stays(&repo);
+    assert_clean(&repo);
 }
 
 #[test]
 fn missing_program_is_a_gap_with_the_message_of_the_shell() {
-    let repo = installed(&["claude"]);
+    let repo = repository_with(&["claude"]);
     let path = repo.file(".claude/settings.json");
     let text = fs::read_to_string(&path).unwrap().replace(PROGRAM, "/gone/tenure");
     fs::write(&path, text).unwrap();
-    let found = doctor(&repo);
+    let found = run_doctor(&repo);
     assert_eq!(found.1.code, Some(1));
     assert!(found.detail("claude.project.hooks").contains("/gone/tenure, which is gone"), "{:?}", found.1);
     assert_eq!(found.find("claude.project.hooks")["fix"], "tenure install claude");
@@ -103,7 +107,7 @@ fn missing_program_is_a_gap_with_the_message_of_the_shell() {
 // S4-15
 #[test]
 fn hook_that_allows_without_asking_the_server_is_a_gap() {
-    let repo = installed(&["claude"]);
+    let repo = repository_with(&["claude"]);
     let liar = repo.path("bin/tenure");
     fs::create_dir(repo.path("bin")).unwrap();
     fs::write(&liar, "#!/bin/sh\ncat > /dev/null\nexit 0\n").unwrap();
@@ -111,7 +115,7 @@ fn hook_that_allows_without_asking_the_server_is_a_gap() {
     let path = repo.file(".claude/settings.json");
     let text = fs::read_to_string(&path).unwrap().replace(PROGRAM, liar.to_str().unwrap());
     fs::write(&path, text).unwrap();
-    let found = doctor(&repo);
+    let found = run_doctor(&repo);
     assert!(found.detail("claude.project.hooks").contains("another program"), "{:?}", found.1);
     assert_eq!(found.status("claude.project.canary"), "gap");
     assert!(found.detail("claude.project.canary").contains("the server was not asked"), "{:?}", found.1);
@@ -119,59 +123,59 @@ fn hook_that_allows_without_asking_the_server_is_a_gap() {
 
 #[test]
 fn disabled_or_incomplete_hooks_are_gaps() {
-    let repo = installed(&["claude"]);
-    with_shell(&repo);
+    let repo = repository_with(&["claude"]);
+    install_shell(&repo);
     let home = repo.path(".claude/settings.json");
-    change(&home, |settings| settings["disableAllHooks"] = json!(true));
-    let found = doctor(&repo);
+    edit_settings(&home, |settings| settings["disableAllHooks"] = json!(true));
+    let found = run_doctor(&repo);
     assert_eq!(found.gaps(), ["claude.project.hooks"], "{:?}", found.1);
     assert!(found.detail("claude.project.hooks").contains("disableAllHooks"), "{:?}", found.1);
     // The project says otherwise, and is nearer.
     let project = repo.file(".claude/settings.json");
-    change(&project, |settings| settings["disableAllHooks"] = json!(false));
-    assert_eq!(doctor(&repo).gaps(), Vec::<&str>::new());
-    change(&project, |settings| drop(settings["hooks"].as_object_mut().unwrap().remove("SessionEnd")));
-    let found = doctor(&repo);
+    edit_settings(&project, |settings| settings["disableAllHooks"] = json!(false));
+    assert_eq!(run_doctor(&repo).gaps(), Vec::<&str>::new());
+    edit_settings(&project, |settings| drop(settings["hooks"].as_object_mut().unwrap().remove("SessionEnd")));
+    let found = run_doctor(&repo);
     assert_eq!(found.gaps(), ["claude.project.hooks", "claude.project.canary"], "{:?}", found.1);
     assert!(found.detail("claude.project.canary").contains("SessionEnd"), "{:?}", found.1);
-    nothing_stays(&repo);
+    assert_clean(&repo);
 }
 
 #[test]
 fn git_hooks_that_git_does_not_run_are_a_gap() {
-    let repo = installed(&["claude"]);
-    with_shell(&repo);
+    let repo = repository_with(&["claude"]);
+    install_shell(&repo);
     let hook = repo.file(".git/hooks/post-commit");
     fs::set_permissions(&hook, fs::Permissions::from_mode(0o644)).unwrap();
-    let found = doctor(&repo);
+    let found = run_doctor(&repo);
     // Root may execute nothing that nobody may.
     assert_eq!(found.gaps(), ["git.hooks"], "{:?}", found.1);
     assert!(found.find("git.hooks")["fix"].as_str().unwrap().starts_with("chmod +x "), "{:?}", found.1);
     fs::set_permissions(&hook, fs::Permissions::from_mode(0o755)).unwrap();
     assert_eq!(repo.shell("git config core.hooksPath .husky").code, Some(0));
-    let found = doctor(&repo);
+    let found = run_doctor(&repo);
     assert_eq!(found.gaps(), ["git.hooks"], "{:?}", found.1);
     assert!(found.detail("git.hooks").contains("core.hooksPath"), "{:?}", found.1);
     assert_eq!(repo.run(&["install", "git"]).code, Some(0));
-    assert_eq!(doctor(&repo).gaps(), Vec::<&str>::new());
+    assert_eq!(run_doctor(&repo).gaps(), Vec::<&str>::new());
 }
 
 // S4-15
 #[test]
 fn server_in_warn_mode_is_a_gap() {
-    let repo = installed(&["claude"]);
-    with_shell(&repo);
+    let repo = repository_with(&["claude"]);
+    install_shell(&repo);
     repo.configure("[files]\nmode = \"warn\"\n");
-    let found = doctor(&repo);
+    let found = run_doctor(&repo);
     assert_eq!((found.1.code, found.gaps()), (Some(1), vec!["server.mode"]), "{:?}", found.1);
-    nothing_stays(&repo);
+    assert_clean(&repo);
 }
 
 #[test]
 fn server_that_does_not_start_is_a_gap_and_canaries_are_skipped() {
-    let repo = installed(&["claude"]);
+    let repo = repository_with(&["claude"]);
     repo.configure("[files]\nmode = \"sometimes\"\n");
-    let found = doctor(&repo);
+    let found = run_doctor(&repo);
     assert_eq!(found.status("server"), "gap");
     assert!(found.detail("server").contains("files.mode"), "{:?}", found.1);
     assert_eq!(found.status("claude.project.canary"), "unknown", "{:?}", found.1);
@@ -180,24 +184,25 @@ fn server_that_does_not_start_is_a_gap_and_canaries_are_skipped() {
 
 #[test]
 fn foreign_shell_is_a_gap() {
-    let repo = installed(&["claude"]);
-    assert_eq!(doctor(&repo).status("claude.shell"), if has_own_shell(&repo) { "ok" } else { "gap" });
-    change(&repo.file(".claude/settings.local.json"), |settings| {
+    let repo = repository_with(&["claude"]);
+    assert_eq!(run_doctor(&repo).status("claude.shell"), if has_own_shell(&repo) { "ok" } else { "gap" });
+    edit_settings(&repo.file(".claude/settings.local.json"), |settings| {
         settings["env"] = json!({"CLAUDE_CODE_SHELL": "/bin/bash"});
     });
-    let found = doctor(&repo);
+    let found = run_doctor(&repo);
     assert_eq!(found.status("claude.shell"), "gap");
     assert!(found.detail("claude.shell").contains("settings.local.json"), "{:?}", found.1);
     assert_eq!(found.find("claude.shell")["fix"], "tenure guard -- claude");
-    nothing_stays(&repo);
+    assert_clean(&repo);
 }
 
 #[test]
 fn doctor_outside_of_a_work_tree_checks_only_the_machine() {
-    let repo = installed(&["claude --user"]);
-    let said =
-        CommandOutput::of(repo.command(&["doctor", "--json"]).current_dir(repo.path("")).output().unwrap());
-    let found = read(said);
+    let repo = repository_with(&["claude --user"]);
+    let said = CommandOutput::from_output(
+        repo.command(&["doctor", "--json"]).current_dir(repo.path("")).output().unwrap(),
+    );
+    let found = parse_checks(said);
     assert_eq!(found.status("tree"), "unknown");
     assert_eq!((found.status("server"), found.status("gate.kernel")), ("ok", "ok"));
     assert_eq!(found.status("claude.user.hooks"), "ok", "{:?}", found.1);
@@ -210,7 +215,7 @@ fn doctor_outside_of_a_work_tree_checks_only_the_machine() {
 }
 
 /// A `codex` that lists this, whatever it is asked.
-fn codex(repo: &Repository, trust: &str) {
+fn codex(repo: &TestRepository, trust: &str) {
     let settings = fs::read_to_string(repo.file(".codex/hooks.json")).unwrap();
     let settings: Value = serde_json::from_str(&settings).unwrap();
     let command = &settings["hooks"]["PreToolUse"][0]["hooks"][0]["command"];
@@ -226,11 +231,11 @@ fn codex(repo: &Repository, trust: &str) {
 
 #[test]
 fn trust_is_read_from_codex_itself() {
-    let repo = installed(&["codex"]);
+    let repo = repository_with(&["codex"]);
     let path = format!("{}:/usr/bin:/bin", repo.path("bin").display());
     let ask = || {
         let mut command = repo.command(&["doctor", "--json"]);
-        read(CommandOutput::of(command.env("PATH", &path).output().unwrap()))
+        parse_checks(CommandOutput::from_output(command.env("PATH", &path).output().unwrap()))
     };
     codex(&repo, "trusted");
     assert_eq!(ask().status("codex.trust"), "ok");
@@ -243,7 +248,7 @@ fn trust_is_read_from_codex_itself() {
 // S4-20
 #[test]
 fn killed_doctor_leaves_no_lease() {
-    let repo = installed(&["claude"]);
+    let repo = repository_with(&["claude"]);
     // A hook that has got its lease, and then never ends.
     let slow = repo.path("bin/tenure");
     fs::create_dir(repo.path("bin")).unwrap();
@@ -255,11 +260,11 @@ fn killed_doctor_leaves_no_lease() {
     for name in ["KILL", "TERM"] {
         let mut doctor = repo.command(&["doctor"]).spawn().unwrap();
         wait_until("a canary is held", || repo.path("waiting").exists());
-        wait_until("and nothing else", || repo.held().len() == 1);
+        wait_until("and nothing else", || repo.held_files().len() == 1);
         signal(doctor.id(), name);
         doctor.wait().unwrap();
-        wait_until("it is let go of", || repo.held().is_empty());
-        nothing_stays(&repo);
+        wait_until("it is let go of", || repo.held_files().is_empty());
+        assert_clean(&repo);
         fs::remove_file(repo.path("waiting")).unwrap();
     }
 }

@@ -6,65 +6,69 @@ use std::os::unix::fs::symlink;
 use std::process::Command;
 
 use serde_json::json;
-use tenure_testkit::{CommandOutput, Repository};
+use tenure_testkit::{CommandOutput, TestRepository};
 
-use crate::doctor_stage::{PROGRAM, change, doctor, installed, read};
+use crate::doctor_fixture::{PROGRAM, edit_settings, parse_checks, repository_with, run_doctor};
 
 #[test]
 fn hooks_disabled_in_gemini_are_gaps() {
-    let repo = installed(&["gemini"]);
-    assert!(!doctor(&repo).gaps().contains(&"gemini.project.hooks"));
+    let repo = repository_with(&["gemini"]);
+    assert!(!run_doctor(&repo).gaps().contains(&"gemini.project.hooks"));
     // Lists of several files add up, also where the nearer file says something else.
     let (home, project) = (repo.path(".gemini/settings.json"), repo.file(".gemini/settings.json"));
-    change(&home, |settings| settings["hooksConfig"] = json!({"disabled": ["tenure"]}));
-    change(&project, |settings| settings["hooksConfig"] = json!({"enabled": true}));
-    let found = doctor(&repo);
+    edit_settings(&home, |settings| settings["hooksConfig"] = json!({"disabled": ["tenure"]}));
+    edit_settings(&project, |settings| settings["hooksConfig"] = json!({"enabled": true}));
+    let found = run_doctor(&repo);
     assert_eq!(found.status("gemini.project.hooks"), "gap");
     assert!(found.detail("gemini.project.hooks").contains("`hooksConfig.disabled`"), "{:?}", found.1);
     fs::remove_file(&home).unwrap();
     let root = fs::canonicalize(repo.file("")).unwrap();
     let trust = repo.path(".gemini/trustedFolders.json");
-    change(&trust, |rules| rules[root.to_str().unwrap()] = json!("DO_NOT_TRUST"));
-    let found = doctor(&repo);
+    edit_settings(&trust, |rules| rules[root.to_str().unwrap()] = json!("DO_NOT_TRUST"));
+    let found = run_doctor(&repo);
     assert_eq!(found.status("gemini.trust"), "gap", "{:?}", found.1);
     fs::write(&trust, "{ // mine\n}").unwrap();
-    assert_eq!(doctor(&repo).status("gemini.trust"), "unknown");
+    assert_eq!(run_doctor(&repo).status("gemini.trust"), "unknown");
 }
 
 #[test]
 fn settings_with_comments_are_unknown_and_not_a_gap() {
-    let repo = installed(&["gemini"]);
+    let repo = repository_with(&["gemini"]);
     let path = repo.file(".gemini/settings.json");
     let text = fs::read_to_string(&path).unwrap();
     fs::write(&path, format!("// mine\n{text}")).unwrap();
-    let found = doctor(&repo);
+    let found = run_doctor(&repo);
     assert_eq!(found.status("gemini.project.hooks"), "unknown");
     assert!(found.detail("gemini.project.hooks").contains("it has comments (line 1)"), "{:?}", found.1);
-    let said = repo.run(&["install", "gemini"]);
-    assert!(said.code == Some(1) && said.errors.contains("take the comments out"), "{said:?}");
+    let result = repo.run(&["install", "gemini"]);
+    assert!(result.code == Some(1) && result.errors.contains("take the comments out"), "{result:?}");
 }
 
 #[test]
 fn user_hooks_are_installed_where_the_agent_looks_for_them() {
-    let repo = Repository::new();
+    let repo = TestRepository::new();
     let run = |arguments: &[&str]| {
         let mut command = repo.command(arguments);
         command.env("CLAUDE_CONFIG_DIR", repo.path("else")).env("CODEX_HOME", repo.path("codex"));
-        CommandOutput::of(command.output().unwrap())
+        CommandOutput::from_output(command.output().unwrap())
     };
     for agent in ["claude", "codex"] {
         assert_eq!(run(&["install", agent, "--user"]).code, Some(0));
     }
     assert!(repo.path("else/settings.json").exists() && repo.path("codex/hooks.json").exists());
     assert!(!repo.path(".claude").exists() && !repo.path(".codex").exists());
-    let found = read(run(&["doctor", "--json"]));
+    let found = parse_checks(run(&["doctor", "--json"]));
     assert_eq!(
         (found.status("claude.user.hooks"), found.status("codex.user.hooks")),
         ("ok", "ok"),
         "{:?}",
         found.1
     );
-    assert_eq!(doctor(&repo).status("claude.user.hooks"), "not_installed", "who looks elsewhere finds none");
+    assert_eq!(
+        run_doctor(&repo).status("claude.user.hooks"),
+        "not_installed",
+        "who looks elsewhere finds none"
+    );
     let said = run(&["uninstall", "claude"]);
     assert_eq!(
         said.output,
@@ -77,35 +81,35 @@ fn user_hooks_are_installed_where_the_agent_looks_for_them() {
 
 #[test]
 fn missing_agent_shell_is_a_gap_and_reinstalling_restores_it() {
-    let repo = installed(&["claude"]);
+    let repo = repository_with(&["claude"]);
     let output = repo.command(&["doctor", "--json"]).env("CLAUDE_CODE_SHELL", "/bin/zsh").output().unwrap();
-    let found = read(CommandOutput::of(output));
+    let found = parse_checks(CommandOutput::from_output(output));
     assert_eq!(found.gaps(), Vec::<&str>::new(), "{:?}", found.1);
     fs::remove_dir_all(repo.path(".local/state/tenure-installed/bin")).unwrap();
-    let found = doctor(&repo);
+    let found = run_doctor(&repo);
     assert_eq!(found.gaps(), ["claude.shell"], "{:?}", found.1);
     assert_eq!(found.find("claude.shell")["fix"], "tenure install claude");
     assert_eq!(repo.run(&["install", "claude"]).code, Some(0));
-    assert_eq!(doctor(&repo).gaps(), Vec::<&str>::new());
+    assert_eq!(run_doctor(&repo).gaps(), Vec::<&str>::new());
 }
 
 #[test]
 fn shell_in_the_opencode_configuration_is_a_gap() {
-    let repo = installed(&["opencode"]);
-    assert_eq!(doctor(&repo).status("opencode.shell"), "ok");
+    let repo = repository_with(&["opencode"]);
+    assert_eq!(run_doctor(&repo).status("opencode.shell"), "ok");
     fs::write(repo.file("opencode.json"), "{\"shell\": \"/bin/zsh\"}").unwrap();
-    let found = doctor(&repo);
+    let found = run_doctor(&repo);
     assert_eq!(found.status("opencode.shell"), "gap");
     assert!(found.detail("opencode.shell").contains("`shell` in "), "{:?}", found.1);
     let said = repo.run(&["install", "opencode"]);
     assert!(said.output.contains("You have chosen a shell yourself"), "{said:?}");
     fs::write(repo.file("opencode.json"), "{ // mine\n\"shell\": \"/bin/zsh\"}").unwrap();
-    assert_eq!(doctor(&repo).status("opencode.shell"), "unknown");
+    assert_eq!(run_doctor(&repo).status("opencode.shell"), "unknown");
 }
 
 #[test]
 fn working_copy_of_the_program_is_no_gap() {
-    let repo = Repository::new();
+    let repo = TestRepository::new();
     let copy = repo.path("opt/tenure");
     fs::create_dir(repo.path("opt")).unwrap();
     assert!(Command::new("cp").arg(PROGRAM).arg(&copy).status().unwrap().success());
@@ -114,17 +118,18 @@ fn working_copy_of_the_program_is_no_gap() {
     let mut command = Command::new(&copy);
     let environment = repo.command(&[]);
     command.env_clear().envs(environment.get_envs().filter_map(|(name, value)| Some((name, value?))));
-    let said =
-        CommandOutput::of(command.current_dir(repo.file("")).args(["install", "claude"]).output().unwrap());
+    let said = CommandOutput::from_output(
+        command.current_dir(repo.file("")).args(["install", "claude"]).output().unwrap(),
+    );
     assert_eq!(said.code, Some(0), "{said:?}");
-    let found = doctor(&repo);
+    let found = run_doctor(&repo);
     assert_eq!(found.gaps(), Vec::<&str>::new(), "{:?}", found.1);
     assert!(found.detail("claude.project.hooks").contains("another program"), "{:?}", found.1);
 }
 
 #[test]
 fn hooks_name_the_link_by_which_the_program_was_called() {
-    let repo = Repository::new();
+    let repo = TestRepository::new();
     let link = repo.path("bin/tenure");
     fs::create_dir(repo.path("bin")).unwrap();
     symlink(PROGRAM, &link).unwrap();
@@ -132,7 +137,7 @@ fn hooks_name_the_link_by_which_the_program_was_called() {
     for (line, agent) in
         [("tenure install codex", "codex/hooks"), ("../bin/tenure install gemini", "gemini/settings")]
     {
-        let said = CommandOutput::of(repo.shell_command(line).env("PATH", &path).output().unwrap());
+        let said = CommandOutput::from_output(repo.shell_command(line).env("PATH", &path).output().unwrap());
         assert_eq!(said.code, Some(0), "{said:?}");
         let text = fs::read_to_string(repo.file(&format!(".{agent}.json"))).unwrap();
         // One that is not absolute leads elsewhere from elsewhere.
@@ -143,9 +148,9 @@ fn hooks_name_the_link_by_which_the_program_was_called() {
 
 #[test]
 fn agent_hooks_are_installed_without_git_hooks_and_the_effect_is_reported() {
-    let repo = Repository::new();
+    let repo = TestRepository::new();
     assert_eq!(repo.shell("git config core.hooksPath /dev/null").code, Some(0));
-    let found = doctor(&repo);
+    let found = run_doctor(&repo);
     assert_eq!((found.gaps(), found.status("git.hooks")), (vec![], "not_installed"), "{:?}", found.1);
     let said = repo.run(&["install", "claude"]);
     assert_eq!(said.code, Some(0), "{said:?}");
@@ -153,7 +158,7 @@ fn agent_hooks_are_installed_without_git_hooks_and_the_effect_is_reported() {
         said.output.contains("The hooks of git are not in place") && said.output.contains("30 s"),
         "{said:?}"
     );
-    let found = doctor(&repo);
+    let found = run_doctor(&repo);
     assert_eq!(found.gaps(), ["git.hooks"], "{:?}", found.1);
     assert!(found.find("git.hooks")["fix"].as_str().unwrap().contains("core.hooksPath"), "{:?}", found.1);
     assert_eq!(repo.run(&["install", "git"]).code, Some(1));
@@ -161,7 +166,7 @@ fn agent_hooks_are_installed_without_git_hooks_and_the_effect_is_reported() {
 
 #[test]
 fn partial_installation_is_reported_with_the_command_to_undo_it() {
-    let repo = Repository::new();
+    let repo = TestRepository::new();
     // Nobody can make a folder there, root neither; that is seen when it is tried.
     assert_eq!(repo.shell("git config core.hooksPath /proc/hooks").code, Some(0));
     let said = repo.run(&["install", "claude"]);

@@ -3,24 +3,24 @@
 use std::fs;
 
 use serde_json::json;
-use tenure_testkit::{FakeAgent, Repository};
+use tenure_testkit::{FakeAgent, TestRepository};
 
 /// An agent that has `a`.
-fn owned() -> (Repository, FakeAgent) {
-    let repo = Repository::with_retry_after(1);
+fn owned() -> (TestRepository, FakeAgent) {
+    let repo = TestRepository::with_retry_after(1);
     let mut agent = FakeAgent::start(&repo, "one");
-    let said = agent.hook(&repo.edit("session-one", "a"));
-    assert!(said.allows(), "{said:?}");
+    let result = agent.run_hook(&repo.edit_payload("session-one", "a"));
+    assert!(result.is_allowed(), "{result:?}");
     (repo, agent)
 }
 
 #[test]
 fn files_and_reports_are_listed_with_their_owner() {
     let (repo, agent) = owned();
-    let pid = agent.process();
-    let who = repo.run(&["who", "a"]);
+    let pid = agent.process_id();
+    let holder = repo.run(&["who", "a"]);
     let begin = format!("claude session-one (pid {pid}) has a for ");
-    assert!(who.code == Some(0) && who.output.starts_with(&begin), "{who:?}");
+    assert!(holder.code == Some(0) && holder.output.starts_with(&begin), "{holder:?}");
     let free = repo.run(&["who", "b"]);
     assert_eq!((free.code, free.output.as_str()), (Some(1), "Nobody has b.\n"), "{free:?}");
     let table = repo.run(&["files"]);
@@ -38,13 +38,13 @@ fn files_and_reports_are_listed_with_their_owner() {
 
 #[test]
 fn commands_without_a_server_report_that_none_answers() {
-    let repo = Repository::new();
+    let repo = TestRepository::new();
     for arguments in [&["files"][..], &["who", "a"], &["blame", "a"], &["report", "list"], &["stop"]] {
         let said = repo.run(arguments);
         assert_eq!(said.code, Some(69), "{arguments:?}: {said:?}");
         assert!(said.errors.contains("no Tenure server answers on this machine"), "{said:?}");
     }
-    assert!(repo.servers().is_empty(), "asking starts nothing");
+    assert!(repo.server_pids().is_empty(), "asking starts nothing");
 }
 
 // S4-54
@@ -52,8 +52,8 @@ fn commands_without_a_server_report_that_none_answers() {
 fn human_can_transfer_release_and_resume_and_an_agent_cannot() {
     let (repo, mut one) = owned();
     let mut two = FakeAgent::start(&repo, "two");
-    let blocked = two.hook(&repo.edit("session-two", "a"));
-    assert!(!blocked.allows(), "{blocked:?}");
+    let blocked = two.run_hook(&repo.edit_payload("session-two", "a"));
+    assert!(!blocked.is_allowed(), "{blocked:?}");
     let report = repo.json(&["report", "list", "--json"])["reports"][0]["id"].as_str().unwrap().to_owned();
     // What an agent runs is refused, whatever it is.
     for line in [
@@ -63,7 +63,7 @@ fn human_can_transfer_release_and_resume_and_an_agent_cannot() {
         "\"$TENURE\" stop".to_owned(),
         "\"$TENURE\" install claude".to_owned(),
     ] {
-        let said = two.run(&line);
+        let said = two.run_line(&line);
         assert!(said.code == Some(77) && said.errors.contains("only a person"), "{line}: {said:?}");
     }
     assert!(!repo.file(".claude").exists());
@@ -78,21 +78,21 @@ fn human_can_transfer_release_and_resume_and_an_agent_cannot() {
     let resumed = repo.run(&["report", "resume", &report]);
     assert!(resumed.code == Some(0) && resumed.output.starts_with("claude session-two"), "{resumed:?}");
     assert_eq!(repo.run(&["force-release", "b"]).code, Some(1), "nobody has it");
-    let given = repo.run(&["give", "a", "--to", "session-one"]);
-    assert!(given.code == Some(0) && given.output.contains("session-one"), "{given:?}");
-    assert!(one.hook(&repo.edit("session-one", "a")).allows());
+    let transferred = repo.run(&["give", "a", "--to", "session-one"]);
+    assert!(transferred.code == Some(0) && transferred.output.contains("session-one"), "{transferred:?}");
+    assert!(one.run_hook(&repo.edit_payload("session-one", "a")).is_allowed());
     assert_eq!(repo.run(&["stop"]).output, "The server stops.\n");
-    tenure_testkit::wait_until("it is gone", || repo.servers().is_empty());
+    tenure_testkit::wait_until("it is gone", || repo.server_pids().is_empty());
 }
 
 #[test]
 fn blame_shows_the_session_of_uncommitted_lines() {
     let (repo, mut agent) = owned();
-    agent.writes(&repo.file("a"), "one\ntwo\n");
-    let mut wrote = repo.edit("session-one", "a");
+    agent.write_file(&repo.file("a"), "one\ntwo\n");
+    let mut wrote = repo.edit_payload("session-one", "a");
     wrote["hook_event_name"] = json!("PostToolUse");
     wrote["tool_response"] = json!({});
-    agent.hook(&wrote);
+    agent.run_hook(&wrote);
     let said = repo.run(&["blame", "a"]);
     assert_eq!(said.output, "committed           1  one\nclaude session-one  2  two\n", "{said:?}");
     assert_eq!(repo.json(&["blame", "a", "--json"])["lines"][1]["session"], "session-one");
@@ -111,8 +111,8 @@ fn commit_by_the_agent_releases_its_files_after_install() {
     assert!(repo.run(&["install", "claude"]).output.starts_with("Nothing to do: "));
     let settings = fs::read_to_string(repo.file(".claude/settings.json")).unwrap();
     assert!(settings.contains("hook claude"), "{settings}");
-    agent.writes(&repo.file("a"), "two\n");
-    let committed = agent.run("git commit --quiet --all --message two");
+    agent.write_file(&repo.file("a"), "two\n");
+    let committed = agent.run_line("git commit --quiet --all --message two");
     assert_eq!((committed.code, committed.errors.as_str()), (Some(0), ""), "{committed:?}");
     assert_eq!(repo.json(&["files", "--json"]), json!([]));
     for what in ["claude", "git"] {
@@ -126,13 +126,13 @@ fn commit_by_the_agent_releases_its_files_after_install() {
 // S4-29
 #[test]
 fn commit_of_very_many_files_releases_all_of_them() {
-    let repo = Repository::new();
+    let repo = TestRepository::new();
     assert_eq!(repo.run(&["install", "git"]).code, Some(0));
     let mut agent = FakeAgent::start(&repo, "one");
     for name in ["a", "zz"] {
-        assert!(agent.hook(&repo.edit("s1", name)).allows());
+        assert!(agent.run_hook(&repo.edit_payload("s1", name)).is_allowed());
     }
-    let said = agent.run(
+    let said = agent.run_line(
         "{ mkdir many; (cd many; seq 12000 | split -l 1 -a 4 - many-); echo two > a; echo two > zz; git add .; git commit \
          --quiet --message many; }",
     );
@@ -147,14 +147,14 @@ fn commit_of_a_file_held_by_an_agent_warns_and_succeeds() {
     let committed = repo.shell("echo two > a; git commit --quiet --all --message two");
     assert_eq!(committed.code, Some(0), "{committed:?}");
     let warning =
-        format!("`a` is staged, but claude (session session-one, pid {}) is editing it", agent.process());
+        format!("`a` is staged, but claude (session session-one, pid {}) is editing it", agent.process_id());
     assert!(committed.errors.contains(&warning), "{committed:?}");
     assert_eq!(repo.json(&["who", "a", "--json"])["file"]["owner"]["session"], "session-one");
 }
 
 #[test]
 fn install_shows_the_coverage_table() {
-    let repo = Repository::new();
+    let repo = TestRepository::new();
     let said = repo.run(&["install", "claude"]);
     let shell = repo.path(".local/state/tenure-installed/bin/tenure-bash");
     let program = fs::canonicalize(env!("CARGO_BIN_EXE_tenure")).unwrap();
@@ -181,7 +181,7 @@ fn install_shows_the_coverage_table() {
 
 #[test]
 fn install_json_lists_changes_and_coverage() {
-    let repo = Repository::new();
+    let repo = TestRepository::new();
     let dry = repo.json(&["install", "opencode", "--dry-run", "--json"]);
     assert_eq!(dry["dryRun"], true);
     assert!(!repo.file(".opencode").exists());
@@ -189,8 +189,8 @@ fn install_json_lists_changes_and_coverage() {
     assert_eq!(done["changes"], dry["changes"]);
     assert!(done["changes"][0].as_str().unwrap().ends_with("/tenure"), "{done}");
     let by = |way: &str| {
-        let rows = done["coverage"].as_array().unwrap();
-        rows.iter().find(|row| row["way"] == way).unwrap()["by"].clone()
+        let entries = done["coverage"].as_array().unwrap();
+        entries.iter().find(|row| row["way"] == way).unwrap()["by"].clone()
     };
     assert_eq!(by("edit"), json!(["hook"]));
     assert_eq!(by("shell"), json!(["shim"]));
@@ -201,7 +201,7 @@ fn install_json_lists_changes_and_coverage() {
 
 #[test]
 fn exported_shell_of_the_user_is_kept() {
-    let repo = Repository::new();
+    let repo = TestRepository::new();
     let output = repo.command(&["install", "claude"]).env("CLAUDE_CODE_SHELL", "/bin/zsh").output().unwrap();
     let said = String::from_utf8(output.stdout).unwrap();
     assert!(said.contains("`CLAUDE_CODE_SHELL` in your environment"), "{said}");
@@ -212,7 +212,7 @@ fn exported_shell_of_the_user_is_kept() {
 
 #[test]
 fn invalid_target_or_scope_is_rejected() {
-    let repo = Repository::new();
+    let repo = TestRepository::new();
     assert_eq!(repo.run(&["install", "git", "--user"]).code, Some(64));
     assert_eq!(repo.run(&["install", "claud"]).code, Some(64));
     assert_eq!(repo.run(&["install", "codex", "--local"]).code, Some(1));

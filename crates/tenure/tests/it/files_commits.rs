@@ -3,24 +3,24 @@
 use std::fs;
 
 use serde_json::Value;
-use tenure_testkit::{FakeAgent, Repository};
+use tenure_testkit::{FakeAgent, TestRepository};
 
 /// A repository with the hooks of git in it, and an agent that has edited `a`.
-fn edited() -> (Repository, FakeAgent) {
-    let repo = Repository::with_seconds(1, 30);
+fn edited() -> (TestRepository, FakeAgent) {
+    let repo = TestRepository::with_retry_and_idle(1, 30);
     let installed = repo.run(&["install", "git"]);
     assert_eq!(installed.code, Some(0), "{installed:?}");
     let mut agent = FakeAgent::start(&repo, "one");
-    agent.edits(&repo, "s1", "a", "two\n");
-    assert_eq!(repo.held(), ["a"]);
+    agent.edit_file(&repo, "s1", "a", "two\n");
+    assert_eq!(repo.held_files(), ["a"]);
     (repo, agent)
 }
 
 /// Runs lines of shell, each to a good end.
 fn runs(agent: &mut FakeAgent, lines: &[&str]) {
     for line in lines {
-        let said = agent.run(&format!("{{ {line}; }}"));
-        assert_eq!(said.code, Some(0), "{line}: {said:?}");
+        let result = agent.run_line(&format!("{{ {line}; }}"));
+        assert_eq!(result.code, Some(0), "{line}: {result:?}");
     }
 }
 
@@ -38,11 +38,11 @@ fn every_way_to_commit_releases_the_committed_files() {
     ] {
         let (repo, mut agent) = edited();
         runs(&mut agent, lines);
-        assert!(repo.held().is_empty(), "{lines:?}: {:?}", repo.held());
-        let released = repo.ledger("lease.released");
+        assert!(repo.held_files().is_empty(), "{lines:?}: {:?}", repo.held_files());
+        let released = repo.ledger_events("lease.released");
         assert_eq!(released.len(), 1, "{lines:?}: {released:?}");
         assert_eq!(repo.shell("git status --porcelain").output, "", "{lines:?}");
-        assert_eq!(repo.ledger("file.violated"), [] as [Value; 0], "{lines:?}");
+        assert_eq!(repo.ledger_events("file.violated"), [] as [Value; 0], "{lines:?}");
     }
 }
 
@@ -50,27 +50,27 @@ fn every_way_to_commit_releases_the_committed_files() {
 #[test]
 fn partial_commit_keeps_the_uncommitted_files() {
     let (repo, mut agent) = edited();
-    agent.edits(&repo, "s1", "b", "two\n");
+    agent.edit_file(&repo, "s1", "b", "two\n");
     runs(&mut agent, &["git commit --quiet --message two -- a"]);
-    assert_eq!(repo.held(), ["b"]);
+    assert_eq!(repo.held_files(), ["b"]);
     runs(&mut agent, &["git add b", "git commit --quiet --message three"]);
-    assert!(repo.held().is_empty());
+    assert!(repo.held_files().is_empty());
 }
 
 #[test]
 fn committed_file_that_is_dirty_again_is_kept() {
     let (repo, mut agent) = edited();
     runs(&mut agent, &["git add a", "echo three > a", "git commit --quiet --message two"]);
-    assert_eq!(repo.held(), ["a"]);
+    assert_eq!(repo.held_files(), ["a"]);
     runs(&mut agent, &["git commit --quiet --all --message three"]);
-    assert!(repo.held().is_empty());
+    assert!(repo.held_files().is_empty());
 }
 
 #[test]
 fn file_open_for_writing_is_kept() {
     let (repo, mut agent) = edited();
     runs(&mut agent, &["exec 3>> a", "git commit --quiet --all --message two"]);
-    assert_eq!(repo.held(), ["a"]);
+    assert_eq!(repo.held_files(), ["a"]);
 }
 
 // S4-40
@@ -78,12 +78,12 @@ fn file_open_for_writing_is_kept() {
 fn commit_by_another_agent_releases_nothing_and_is_a_violation() {
     let (repo, _one) = edited();
     let mut two = FakeAgent::start(&repo, "two");
-    two.edits(&repo, "s2", "b", "two\n");
-    let said = two.run("git commit --all --message two");
+    two.edit_file(&repo, "s2", "b", "two\n");
+    let said = two.run_line("git commit --all --message two");
     assert_eq!(said.code, Some(0), "{said:?}");
     assert!(said.errors.contains("`a` was committed, but claude (session s1"), "{said:?}");
-    assert_eq!(repo.held(), ["a"], "its own file is free, the other one's is not");
-    let violations = repo.ledger("file.violated");
+    assert_eq!(repo.held_files(), ["a"], "its own file is free, the other one's is not");
+    let violations = repo.ledger_events("file.violated");
     // Git tells of one commit twice: when the branch moves, and when it is done.
     assert_eq!(violations.len(), 1, "{violations:?}");
     for violation in &violations {
@@ -98,16 +98,16 @@ fn commit_by_a_human_releases_nothing() {
     let (repo, mut agent) = edited();
     let said = repo.shell("git commit --quiet --all --message two");
     assert_eq!(said.code, Some(0), "{said:?}");
-    assert_eq!(repo.held(), ["a"]);
-    let violations = repo.ledger("file.violated");
+    assert_eq!(repo.held_files(), ["a"]);
+    let violations = repo.ledger_events("file.violated");
     assert!(
         !violations.is_empty() && violations.iter().all(|event| event["file"]["id"].is_null()),
         "{violations:?}"
     );
     // The owner goes on, and its own next commit lets go.
-    agent.edits(&repo, "s1", "a", "three\n");
+    agent.edit_file(&repo, "s1", "a", "three\n");
     runs(&mut agent, &["git commit --quiet --all --message three"]);
-    assert!(repo.held().is_empty());
+    assert!(repo.held_files().is_empty());
 }
 
 #[test]
@@ -121,15 +121,15 @@ fn git_commands_that_commit_nothing_release_nothing() {
         &["git commit --quiet --allow-empty --message empty", "git reset --quiet --soft HEAD^"],
     ] {
         runs(&mut agent, lines);
-        assert_eq!(repo.held(), ["a"], "{lines:?}");
+        assert_eq!(repo.held_files(), ["a"], "{lines:?}");
         assert_eq!(fs::read_to_string(repo.file("a")).unwrap(), "two\n");
     }
     // Going back behind one's own commit commits nothing either.
     runs(&mut agent, &["git commit --quiet --all --message two"]);
-    agent.edits(&repo, "s1", "a", "three\n");
+    agent.edit_file(&repo, "s1", "a", "three\n");
     runs(&mut agent, &["git reset --quiet --soft HEAD^"]);
-    assert_eq!(repo.held(), ["a"]);
-    assert_eq!(repo.ledger("file.violated"), [] as [Value; 0]);
+    assert_eq!(repo.held_files(), ["a"]);
+    assert_eq!(repo.ledger_events("file.violated"), [] as [Value; 0]);
 }
 
 #[test]
@@ -137,7 +137,7 @@ fn failed_commit_releases_nothing() {
     let (repo, mut agent) = edited();
     fs::write(repo.file(".git/hooks/commit-msg"), "#!/bin/sh\nexit 1\n").unwrap();
     runs(&mut agent, &["chmod +x .git/hooks/commit-msg", "! git commit --quiet --all --message two"]);
-    assert_eq!(repo.held(), ["a"]);
+    assert_eq!(repo.held_files(), ["a"]);
 }
 
 // S4-29
@@ -154,21 +154,21 @@ fn commit_with_very_many_long_paths_releases_all_of_them() {
             "git commit --quiet --message many",
         ],
     );
-    assert!(repo.held().is_empty(), "{:?}", repo.held());
+    assert!(repo.held_files().is_empty(), "{:?}", repo.held_files());
 }
 
 #[test]
 fn deleted_and_renamed_files_are_released_by_their_commit() {
-    let repo = Repository::with_seconds(1, 30);
+    let repo = TestRepository::with_retry_and_idle(1, 30);
     assert_eq!(repo.run(&["install", "git"]).code, Some(0));
-    let mut agent = FakeAgent::of_kind(&repo, "one", "codex");
-    let mut patch = repo.patch("s1", "a");
+    let mut agent = FakeAgent::start_kind(&repo, "one", "codex");
+    let mut patch = repo.patch_payload("s1", "a");
     let text = "*** Begin Patch\n*** Delete File: a\n*** Update File: b\n*** Move to: c\n@@\n-one\n+two\n*** End Patch\n";
     patch["tool_input"]["command"] = text.into();
-    assert!(agent.hook(&patch).allows());
-    assert_eq!(repo.held(), ["a", "b", "c"]);
+    assert!(agent.run_hook(&patch).is_allowed());
+    assert_eq!(repo.held_files(), ["a", "b", "c"]);
     runs(&mut agent, &["rm a", "mv b c", "echo two > c"]);
-    assert_eq!(repo.held(), ["a", "b", "c"]);
+    assert_eq!(repo.held_files(), ["a", "b", "c"]);
     runs(&mut agent, &["git add --all", "git commit --quiet --message moved"]);
-    assert!(repo.held().is_empty(), "{:?}", repo.held());
+    assert!(repo.held_files().is_empty(), "{:?}", repo.held_files());
 }

@@ -4,26 +4,26 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
-use tenure_gate::agent::Agent;
-use tenure_gate::hooks::{self, Event, Patience};
-use tenure_testkit::{CommandOutput, FakeAgent, Repository};
+use tenure_gate::coding_agent::CodingAgent;
+use tenure_gate::hooks::{self, HookEvent, WaitPolicy};
+use tenure_testkit::{CommandOutput, FakeAgent, TestRepository};
 
 /// What an agent sent before it wrote, in this repo's repository.
-struct Sent {
-    agent: Agent,
+struct RecordedPayload {
+    agent: CodingAgent,
     name: String,
     payload: Value,
     files: Vec<PathBuf>,
-    waits: bool,
+    is_waiting: bool,
 }
 
-fn sent(repo: &Repository) -> Vec<Sent> {
+fn sent(repo: &TestRepository) -> Vec<RecordedPayload> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tenure-gate/tests/fixtures/hooks");
     let mut texts = Vec::new();
     for entry in fs::read_dir(folder).unwrap() {
         let entry = entry.unwrap();
         let name = entry.file_name().into_string().unwrap();
-        if let Ok(agent) = name.split('-').next().unwrap().parse::<Agent>() {
+        if let Ok(agent) = name.split('-').next().unwrap().parse::<CodingAgent>() {
             texts.push((agent, name, fs::read_to_string(entry.path()).unwrap()));
         }
     }
@@ -31,65 +31,71 @@ fn sent(repo: &Repository) -> Vec<Sent> {
         "conversation_id": "c1", "generation_id": "g1", "hook_event_name": "preToolUse", "tool_name": "Write",
         "tool_input": {"file_path": "/repo/a.txt"}, "workspace_roots": ["/repo"], "cwd": "/repo",
     });
-    texts.push((Agent::Cursor, "cursor-preToolUse-Write".to_owned(), cursor.to_string()));
+    texts.push((CodingAgent::Cursor, "cursor-preToolUse-Write".to_owned(), cursor.to_string()));
     let root = repo.file("");
     let root = root.to_str().unwrap().trim_end_matches('/');
     let mut found = Vec::new();
     for (agent, name, text) in texts {
         let text = text.replace("/repo", root);
-        let Ok(heard) = hooks::read(agent, text.as_bytes()) else { continue };
-        let Event::Writing { paths, .. } = heard.event else { continue };
-        let cwd = heard.cwd.unwrap_or_else(|| root.into());
+        let Ok(parsed) = hooks::parse_payload(agent, text.as_bytes()) else { continue };
+        let HookEvent::BeforeWrite { paths, .. } = parsed.event else { continue };
+        let cwd = parsed.cwd.unwrap_or_else(|| root.into());
         let files = paths.iter().map(|path| cwd.join(path)).collect();
-        let waits = heard.patience == Patience::Hold;
-        found.push(Sent { agent, name, payload: serde_json::from_str(&text).unwrap(), files, waits });
+        let waits = parsed.wait_policy == WaitPolicy::WaitForRetry;
+        found.push(RecordedPayload {
+            agent,
+            name,
+            payload: serde_json::from_str(&text).unwrap(),
+            files,
+            is_waiting: waits,
+        });
     }
     assert!(found.len() > 15, "{}", found.len());
-    for agent in Agent::ALL {
+    for agent in CodingAgent::ALL {
         assert!(found.iter().any(|sent| sent.agent == agent), "{agent}");
     }
     found
 }
 
 /// How each agent is told that it may not, and its turn is over where a hook can end it.
-fn is_stopped(agent: Agent, said: &CommandOutput) -> bool {
-    let answer: Value = serde_json::from_str(&said.output).unwrap_or_default();
+fn is_stopped(agent: CodingAgent, result: &CommandOutput) -> bool {
+    let answer: Value = serde_json::from_str(&result.output).unwrap_or_default();
     let specific = &answer["hookSpecificOutput"]["permissionDecision"];
-    said.code == Some(0)
+    result.code == Some(0)
         && match agent {
-            Agent::Claude => specific == "deny" && answer["continue"] == false,
+            CodingAgent::Claude => specific == "deny" && answer["continue"] == false,
             // With `continue` beside it Codex would make the edit.
-            Agent::Codex => specific == "deny" && answer.get("continue").is_none(),
-            Agent::Gemini => answer["decision"] == "deny" && answer["continue"] == false,
-            Agent::OpenCode => answer["decision"] == "deny" && answer["stop"] == true,
-            Agent::Cursor => answer["permission"] == "deny",
+            CodingAgent::Codex => specific == "deny" && answer.get("continue").is_none(),
+            CodingAgent::Gemini => answer["decision"] == "deny" && answer["continue"] == false,
+            CodingAgent::OpenCode => answer["decision"] == "deny" && answer["stop"] == true,
+            CodingAgent::Cursor => answer["permission"] == "deny",
         }
 }
 
-fn is_allowed(agent: Agent, said: &CommandOutput) -> bool {
+fn is_allowed(agent: CodingAgent, said: &CommandOutput) -> bool {
     let answer: Value = serde_json::from_str(&said.output).unwrap_or_default();
     said.code == Some(0)
         && match agent {
             // An answer that allows would approve in the person's place, or count as a failure.
-            Agent::Claude | Agent::Codex | Agent::Gemini => said.output.is_empty(),
-            Agent::OpenCode => answer["decision"] == "allow",
+            CodingAgent::Claude | CodingAgent::Codex | CodingAgent::Gemini => said.output.is_empty(),
+            CodingAgent::OpenCode => answer["decision"] == "allow",
             // Silence is a denial to a hook that fails closed.
-            Agent::Cursor => answer["permission"] == "allow",
+            CodingAgent::Cursor => answer["permission"] == "allow",
         }
 }
 
 // S4-1, S4-11
 #[test]
 fn every_recorded_write_is_allowed_and_leased_if_the_file_is_free() {
-    let repo = Repository::with_seconds(1, 30);
+    let repo = TestRepository::with_retry_and_idle(1, 30);
     for (number, sent) in sent(&repo).iter().enumerate() {
-        let mut agent = FakeAgent::of_kind(&repo, &format!("agent-{number}"), sent.agent.as_str());
-        let said = agent.hook(&sent.payload);
+        let mut agent = FakeAgent::start_kind(&repo, &format!("agent-{number}"), sent.agent.as_str());
+        let said = agent.run_hook(&sent.payload);
         assert!(is_allowed(sent.agent, &said), "{}: {said:?}", sent.name);
         for file in &sent.files {
-            let who = repo.json(&["who", file.to_str().unwrap(), "--json"]);
-            assert_eq!(who["file"]["owner"]["pid"], agent.process(), "{}: {who}", sent.name);
-            assert_eq!(who["file"]["owner"]["agent"], sent.agent.as_str(), "{}", sent.name);
+            let holder = repo.json(&["who", file.to_str().unwrap(), "--json"]);
+            assert_eq!(holder["file"]["owner"]["pid"], agent.process_id(), "{}: {holder}", sent.name);
+            assert_eq!(holder["file"]["owner"]["agent"], sent.agent.as_str(), "{}", sent.name);
         }
     }
 }
@@ -97,19 +103,19 @@ fn every_recorded_write_is_allowed_and_leased_if_the_file_is_free() {
 // S4-19, S4-27
 #[test]
 fn every_recorded_write_is_stopped_if_the_file_is_held() {
-    let repo = Repository::with_seconds(1, 30);
+    let repo = TestRepository::with_retry_and_idle(1, 30);
     let all = sent(&repo);
     let mut owner = FakeAgent::start(&repo, "owner");
     for file in all.iter().flat_map(|sent| &sent.files) {
-        let mut edit = repo.edit("owner", "a");
+        let mut edit = repo.edit_payload("owner", "a");
         edit["tool_input"]["file_path"] = json!(file);
-        let said = owner.hook(&edit);
-        assert!(said.allows(), "{said:?}");
+        let said = owner.run_hook(&edit);
+        assert!(said.is_allowed(), "{said:?}");
     }
     for (number, sent) in all.iter().enumerate() {
-        let mut agent = FakeAgent::of_kind(&repo, &format!("agent-{number}"), sent.agent.as_str());
-        let said = agent.hook(&sent.payload);
-        if sent.waits {
+        let mut agent = FakeAgent::start_kind(&repo, &format!("agent-{number}"), sent.agent.as_str());
+        let said = agent.run_hook(&sent.payload);
+        if sent.is_waiting {
             assert!(is_stopped(sent.agent, &said), "{}: {said:?}", sent.name);
             assert!(said.output.contains("waiting_for_instruction"), "{}: {said:?}", sent.name);
             assert_eq!(said.errors.matches("contention").count(), 1, "{}: {said:?}", sent.name);
@@ -123,17 +129,17 @@ fn every_recorded_write_is_stopped_if_the_file_is_held() {
 // S4-25, S4-26, S4-48
 #[test]
 fn codex_retry_is_granted_if_the_file_is_free_by_then() {
-    let repo = Repository::with_seconds(2, 30);
-    let (mut one, mut two) = (FakeAgent::start(&repo, "one"), FakeAgent::of_kind(&repo, "two", "codex"));
-    assert!(one.hook(&repo.edit("s1", "a")).allows());
+    let repo = TestRepository::with_retry_and_idle(2, 30);
+    let (mut one, mut two) = (FakeAgent::start(&repo, "one"), FakeAgent::start_kind(&repo, "two", "codex"));
+    assert!(one.run_hook(&repo.edit_payload("s1", "a")).is_allowed());
     for _ in 0..3 {
-        let said = two.hook(&repo.patch("s2", "a"));
-        assert!(said.reason().contains("once more in"), "{said:?}");
+        let said = two.run_hook(&repo.patch_payload("s2", "a"));
+        assert!(said.denial_reason().contains("once more in"), "{said:?}");
     }
-    assert_eq!(repo.ledger("file.contended").len(), 1, "one ticket, however often it is asked");
-    one.hook(&repo.event("s1", "SessionEnd"));
-    let said = two.hook(&repo.patch("s2", "a"));
-    assert!(said.allows() && said.output.is_empty(), "{said:?}");
-    assert_eq!(repo.owner("a").as_deref(), Some("s2"));
+    assert_eq!(repo.ledger_events("file.contended").len(), 1, "one ticket, however often it is asked");
+    one.run_hook(&repo.event_payload("s1", "SessionEnd"));
+    let said = two.run_hook(&repo.patch_payload("s2", "a"));
+    assert!(said.is_allowed() && said.output.is_empty(), "{said:?}");
+    assert_eq!(repo.owner_session("a").as_deref(), Some("s2"));
     assert_eq!(repo.json(&["report", "list", "--json"]), json!({"reports": []}));
 }

@@ -1,10 +1,10 @@
 //! In which shells the commands of agents may run.
 
 use serde_json::{Value, json};
-use tenure_testkit::{FakeAgent, Repository};
+use tenure_testkit::{FakeAgent, TestRepository};
 
 /// An agent is about to run a command.
-fn command(repo: &Repository, session: &str) -> Value {
+fn command(repo: &TestRepository, session: &str) -> Value {
     json!({
         "hook_event_name": "PreToolUse", "session_id": session, "cwd": repo.file(""), "tool_name": "Bash",
         "tool_input": {"command": "echo more >> a"}, "tool_use_id": "call-1",
@@ -14,41 +14,41 @@ fn command(repo: &Repository, session: &str) -> Value {
 // S4-15
 #[test]
 fn guarded_shells_setting_denies_unguarded_commands() {
-    let repo = Repository::new();
+    let repo = TestRepository::new();
     repo.configure("[files]\nshells = \"guarded\"\n");
-    let mut codex = FakeAgent::of_kind(&repo, "one", "codex");
-    let said = codex.hook(&command(&repo, "s1"));
-    assert!(!said.allows() && said.reason().contains("`tenure guard -- codex`"), "{said:?}");
-    assert!(codex.hook(&repo.patch("s1", "a")).allows(), "edits are leased as ever");
+    let mut codex = FakeAgent::start_kind(&repo, "one", "codex");
+    let result = codex.run_hook(&command(&repo, "s1"));
+    assert!(!result.is_allowed() && result.denial_reason().contains("`tenure guard -- codex`"), "{result:?}");
+    assert!(codex.run_hook(&repo.patch_payload("s1", "a")).is_allowed(), "edits are leased as ever");
     let mut mixed = command(&repo, "s1");
     mixed["tool_input"]["command"] =
         "apply_patch <<'EOF'\n*** Begin Patch\n*** Update File: a\n@@\n-one\n+two\n*** End Patch\nEOF\nrm b"
             .into();
-    assert!(!codex.hook(&mixed).allows(), "a patch takes no other command along");
+    assert!(!codex.run_hook(&mixed).is_allowed(), "a patch takes no other command along");
     std::fs::write(repo.path("payload"), command(&repo, "s1").to_string()).unwrap();
-    let said = codex.run("\"$TENURE\" guard -- sh -c '\"$TENURE\" hook codex < ../payload'");
-    assert!(said.allows(), "inside a guard everything asks: {said:?}");
+    let said = codex.run_line("\"$TENURE\" guard -- sh -c '\"$TENURE\" hook codex < ../payload'");
+    assert!(said.is_allowed(), "inside a guard everything asks: {said:?}");
 }
 
 // S4-62
 #[test]
 fn unguarded_commands_are_allowed_by_default() {
-    let repo = Repository::new();
-    let mut codex = FakeAgent::of_kind(&repo, "one", "codex");
-    let said = codex.hook(&command(&repo, "s1"));
+    let repo = TestRepository::new();
+    let mut codex = FakeAgent::start_kind(&repo, "one", "codex");
+    let said = codex.run_hook(&command(&repo, "s1"));
     assert_eq!((said.code, &*said.output, &*said.errors), (Some(0), "", ""), "{said:?}");
 }
 
 // S4-15
 #[test]
 fn missing_agent_shell_denies_commands() {
-    let repo = Repository::new();
+    let repo = TestRepository::new();
     let mut claude = FakeAgent::start(&repo, "one");
     std::fs::write(repo.path("payload"), command(&repo, "s1").to_string()).unwrap();
     let shell = repo.path("tenure-bash");
     let ask = format!("CLAUDE_CODE_SHELL={} \"$TENURE\" hook claude < ../payload", shell.display());
-    let said = claude.run(&ask);
-    assert!(!said.allows() && said.reason().contains("tenure install claude"), "{said:?}");
+    let said = claude.run_line(&ask);
+    assert!(!said.is_allowed() && said.denial_reason().contains("tenure install claude"), "{said:?}");
     std::os::unix::fs::symlink(env!("CARGO_BIN_EXE_tenure"), &shell).unwrap();
-    assert!(claude.run(&ask).allows());
+    assert!(claude.run_line(&ask).is_allowed());
 }

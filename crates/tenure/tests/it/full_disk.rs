@@ -5,13 +5,15 @@ use std::io::{BufRead as _, BufReader, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
-use tenure_testkit::{HeldLease, Response, ServerProcess, TestClient, run, tenure, wait_until};
+use tenure_testkit::{
+    HeldLease, Response, ServerProcess, TestClient, run_expecting_failure, tenure_command, wait_until,
+};
 
-use crate::wrapped::{tool, under};
+use crate::fault_injection::{tool_path, wrapped_command};
 
 /// A small disk that nobody else sees. It is gone when its keeper is, and that ends with this process.
 struct SmallDisk {
-    keeper: Child,
+    mount_process: Child,
     folder: PathBuf,
 }
 
@@ -19,14 +21,16 @@ impl SmallDisk {
     fn mount(folder: &Path) -> Self {
         let place = folder.join("disk");
         fs::create_dir(&place).unwrap();
-        let script =
-            format!("{} -t tmpfs -o size=1m none \"$0\" && echo ready && exec cat", tool("mount").display());
-        let mut command = Command::new(tool("unshare"));
+        let script = format!(
+            "{} -t tmpfs -o size=1m none \"$0\" && echo ready && exec cat",
+            tool_path("mount").display()
+        );
+        let mut command = Command::new(tool_path("unshare"));
         command.args(["--mount", "sh", "-c", &script]).arg(&place);
         let mut keeper = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
         let mut line = String::new();
         BufReader::new(keeper.stdout.take().unwrap()).read_line(&mut line).unwrap();
-        let disk = Self { keeper, folder: folder.to_owned() };
+        let disk = Self { mount_process: keeper, folder: folder.to_owned() };
         assert_eq!(line, "ready\n", "only root can mount a small disk; see above");
         fs::write(disk.path().join("filler"), vec![1; 256 << 10]).unwrap();
         disk
@@ -34,7 +38,7 @@ impl SmallDisk {
 
     /// The disk, as it is seen from here.
     fn path(&self) -> PathBuf {
-        let root = format!("/proc/{}/root", self.keeper.id());
+        let root = format!("/proc/{}/root", self.mount_process.id());
         Path::new(&root).join(self.folder.strip_prefix("/").unwrap()).join("disk")
     }
 
@@ -43,11 +47,11 @@ impl SmallDisk {
     }
 
     fn command(&self) -> Command {
-        let mut command = tenure(&self.folder);
+        let mut command = tenure_command(&self.folder);
         command.args(["serve", "--listen", "127.0.0.1:0", "--data"]).arg(self.folder.join("disk/data"));
         command.env("TENURE_LEDGER_RESERVE", "262144");
-        let namespace = format!("--mount=/proc/{}/ns/mnt", self.keeper.id());
-        under("nsenter", &[&namespace], &command)
+        let namespace = format!("--mount=/proc/{}/ns/mnt", self.mount_process.id());
+        wrapped_command("nsenter", &[&namespace], &command)
     }
 
     fn has_reserve(&self) -> bool {
@@ -69,16 +73,16 @@ impl SmallDisk {
 
 impl Drop for SmallDisk {
     fn drop(&mut self) {
-        let _ = self.keeper.kill();
-        let _ = self.keeper.wait();
+        let _ = self.mount_process.kill();
+        let _ = self.mount_process.wait();
     }
 }
 
 fn is_no_space(answer: &Response) -> bool {
-    if answer.code() == (503, "NO_SPACE") {
+    if answer.status_and_code() == (503, "NO_SPACE") {
         assert!(answer.retry_after().is_some_and(|seconds| seconds > 0), "{answer:?}");
     }
-    answer.code() == (503, "NO_SPACE")
+    answer.status_and_code() == (503, "NO_SPACE")
 }
 
 fn name_of(number: usize) -> String {
@@ -89,11 +93,14 @@ fn name_of(number: usize) -> String {
 fn check(client: &mut TestClient, live: &[HeldLease], released: &[HeldLease]) {
     for lease in live {
         let shown = client.show(&lease.id).unwrap();
-        assert_eq!(shown.state(), "ACTIVE", "{lease:?}: {shown:?}");
-        assert!((0..100).contains(&(shown.ends() - lease.ends)), "{lease:?}: {shown:?}");
+        assert_eq!(shown.lease_state(), "ACTIVE", "{lease:?}: {shown:?}");
+        assert!(
+            (0..100).contains(&(shown.lease_expires_at_ms() - lease.expires_at_ms)),
+            "{lease:?}: {shown:?}"
+        );
     }
     for lease in released {
-        assert_eq!(client.show(&lease.id).unwrap().state(), "RELEASED", "{lease:?}");
+        assert_eq!(client.show(&lease.id).unwrap().lease_state(), "RELEASED", "{lease:?}");
     }
 }
 
@@ -111,7 +118,7 @@ fn fill(disk: &SmallDisk, client: &mut TestClient, short: &HeldLease) -> Vec<Hel
             disk.fill_up();
             return live;
         }
-        live.push(answer.held());
+        live.push(answer.held_lease());
     }
     panic!("the disk must be full at some time");
 }
@@ -125,7 +132,7 @@ fn renew_all(client: &mut TestClient, live: &mut [HeldLease]) -> usize {
             return true;
         }
         assert_eq!(answer.status, 200, "{answer:?}");
-        lease.ends = answer.ends();
+        lease.expires_at_ms = answer.lease_expires_at_ms();
         false
     });
     full.expect("half of the reserve must be used up at some time")
@@ -135,7 +142,7 @@ fn renew_all(client: &mut TestClient, live: &mut [HeldLease]) -> usize {
 fn release(client: &mut TestClient, live: &mut Vec<HeldLease>, released: &mut Vec<HeldLease>, count: usize) {
     for lease in live.split_off(live.len() - count) {
         let answer = client.release(&lease).unwrap();
-        assert_eq!((answer.status, answer.state()), (200, "RELEASED"), "releases go on: {answer:?}");
+        assert_eq!((answer.status, answer.lease_state()), (200, "RELEASED"), "releases go on: {answer:?}");
         released.push(lease);
     }
 }
@@ -146,13 +153,13 @@ fn full_disk_allows_renewals_and_ends_and_grants_resume_once_space_is_free() {
     let disk = SmallDisk::mount(folder.path());
     let served = disk.serve();
     let mut client = disk.connect(&served);
-    let short = client.acquire("db:short", 4_000, None).unwrap().held();
+    let short = client.acquire("db:short", 4_000, None).unwrap().held_lease();
     let (mut live, mut released) = (fill(&disk, &mut client, &short), Vec::new());
 
     let renewed = client.renew(&live[0]).unwrap();
     assert_eq!(renewed.status, 200, "renewals go on: {renewed:?}");
     release(&mut client, &mut live, &mut released, 5);
-    wait_until("the short lease is over", || client.show(&short.id).unwrap().state() == "EXPIRED");
+    wait_until("the short lease is over", || client.show(&short.id).unwrap().lease_state() == "EXPIRED");
     assert!(is_no_space(&client.acquire("db:new", 60_000, None).unwrap()));
     let renewals = renew_all(&mut client, &mut live);
     assert!(renewals > 20, "only {renewals} renewals");
@@ -163,13 +170,13 @@ fn full_disk_allows_renewals_and_ends_and_grants_resume_once_space_is_free() {
     let mut new = None;
     wait_until("grants go on once there is room", || {
         let answer = client.acquire("db:new", 60_000, None).unwrap();
-        new = (!is_no_space(&answer)).then(|| answer.held());
+        new = (!is_no_space(&answer)).then(|| answer.held_lease());
         new.is_some()
     });
     assert!(new.is_some_and(|new| released.iter().chain(&live).all(|lease| lease.fence < new.fence)));
     let renewed = client.renew(&live[0]).unwrap();
     assert_eq!(renewed.status, 200, "{renewed:?}");
-    live[0].ends = renewed.ends();
+    live[0].expires_at_ms = renewed.lease_expires_at_ms();
     check(&mut client, &live, &released);
 }
 
@@ -179,10 +186,10 @@ fn server_starts_on_a_full_disk_without_losing_leases() {
     let disk = SmallDisk::mount(folder.path());
     let mut served = disk.serve();
     let mut client = disk.connect(&served);
-    let short = client.acquire("db:short", 60_000, None).unwrap().held();
+    let short = client.acquire("db:short", 60_000, None).unwrap().held_lease();
     let (mut live, mut released) = (fill(&disk, &mut client, &short), Vec::new());
     served.signal("TERM");
-    let (code, _, errors) = served.end();
+    let (code, _, errors) = served.wait_for_exit();
     // There may be no room for the mark of an orderly end: it says so, and nothing depends on it.
     let is_noted = code == Some(74) && errors.contains("What was acknowledged is in the ledger");
     assert!(code == Some(0) || is_noted, "{code:?} {errors}");
@@ -196,10 +203,10 @@ fn server_starts_on_a_full_disk_without_losing_leases() {
         assert!(is_no_space(&client.acquire("db:new", 60_000, None).unwrap()));
         release(&mut client, &mut live, &mut released, 1);
         served.signal("KILL");
-        assert_eq!(served.end().0, None);
+        assert_eq!(served.wait_for_exit().0, None);
     }
     assert!(starts >= 2, "only {starts} starts on a full disk");
-    let (code, errors) = run(&mut disk.command());
+    let (code, errors) = run_expecting_failure(&mut disk.command());
     assert_eq!(code, 69, "{errors}");
     assert!(errors.contains("No space left on device"), "{errors}");
     assert!(errors.contains("has no room for the next file") && errors.contains("make room"), "{errors}");
@@ -208,5 +215,5 @@ fn server_starts_on_a_full_disk_without_losing_leases() {
     served = disk.serve();
     client = disk.connect(&served);
     check(&mut client, &live, &released);
-    assert!(client.acquire("db:new", 60_000, None).unwrap().held().fence > live[0].fence);
+    assert!(client.acquire("db:new", 60_000, None).unwrap().held_lease().fence > live[0].fence);
 }

@@ -6,32 +6,32 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use serde_json::Value;
-use tenure_testkit::{Repository, now};
+use tenure_testkit::{TestRepository, now};
 
-use crate::guard_trace::{Changed, TRACED, changed};
-use crate::guard_ways::{STATIC, WAYS};
+use crate::guard_scripts::{SCRIPTS, STATIC};
+use crate::guard_trace::{TRACED, TracedChange, traced_changes};
 
 const PROCESSES: usize = 20;
 const FILES: usize = 200;
 
 /// Whether the system tells what each of them did.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Traced {
+enum Tracing {
     Yes,
     No,
 }
 
 /// A crowd for so long.
-fn crowd(duration: Duration, files: usize, traced: Traced) {
-    let repo = Repository::new();
+fn crowd(duration: Duration, files: usize, traced: Tracing) {
+    let repo = TestRepository::new();
     repo.configure("[files]\nretry_seconds = 1\n");
     fs::create_dir(repo.file("crowd")).unwrap();
     fs::create_dir(repo.path("traces")).unwrap();
     let names: Vec<String> = (0..files).map(|number| format!("crowd/f{number:03}")).collect();
     names.iter().for_each(|name| fs::write(repo.file(name), "begin\n").unwrap());
     fs::write(repo.path("static.c"), STATIC).unwrap();
-    let said = repo.shell("cc -static -o ../static ../static.c && git add . && git commit -qm crowd && \"$TENURE\" guard -- true");
-    assert_eq!(said.code, Some(0), "{said:?}");
+    let result = repo.shell("cc -static -o ../static ../static.c && git add . && git commit -qm crowd && \"$TENURE\" guard -- true");
+    assert_eq!(result.code, Some(0), "{result:?}");
     let end = now() + duration;
     let workers = (0..PROCESSES).map(|worker| {
         let repo = &repo;
@@ -49,7 +49,7 @@ fn crowd(duration: Duration, files: usize, traced: Traced) {
     let attempts = written.concat();
     let held = held(&repo);
     check(&repo, &names, &attempts, &held);
-    if traced == Traced::Yes {
+    if traced == Tracing::Yes {
         check_traces(&repo, &attempts, &held);
     }
 }
@@ -66,20 +66,21 @@ struct Attempt {
 
 /// Changes one file after the other, each by another way, until it is time.
 fn work(
-    repo: &Repository,
+    repo: &TestRepository,
     names: &[String],
     worker: usize,
     end: std::time::Instant,
-    traced: Traced,
+    traced: Tracing,
 ) -> Vec<Attempt> {
     let mut done = Vec::new();
     let mut number = worker.wrapping_mul(7919);
     while now() < end {
         number = number.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        let (file, (way, script)) = (&names[(number >> 33) % names.len()], WAYS[(number >> 17) % WAYS.len()]);
+        let (file, (way, script)) =
+            (&names[(number >> 33) % names.len()], SCRIPTS[(number >> 17) % SCRIPTS.len()]);
         let line = format!("w{worker}-{}", done.len());
         // By its first words, the ledger tells whose session it was.
-        let first = if traced == Traced::Yes { TRACED } else { script };
+        let first = if traced == Tracing::Yes { TRACED } else { script };
         let mut command = repo.shell_command("exec \"$TENURE\" guard -- sh -c \"$FIRST\"");
         command.env("FIRST", format!(": {line}; {first}")).env("SCRIPT", script);
         command
@@ -96,7 +97,7 @@ fn work(
     done
 }
 
-fn check(repo: &Repository, names: &[String], attempts: &[Attempt], held: &[Held]) {
+fn check(repo: &TestRepository, names: &[String], attempts: &[Attempt], held: &[HeldInterval]) {
     let mut counts: BTreeMap<&str, (usize, usize)> = BTreeMap::new();
     for attempt in attempts {
         let count = counts.entry(attempt.way).or_default();
@@ -123,8 +124,8 @@ fn check(repo: &Repository, names: &[String], attempts: &[Attempt], held: &[Held
         // A refusal is never silent. What else fails says why by itself: a file is away for a moment while another way makes it
         // anew, `cp` notices that what it copies was replaced, a patch does not fit any more.
         let errors = attempt.errors.to_lowercase();
-        let refusals = ["busy", "not permitted", "not implemented", "permission denied"];
-        let is_refused = refusals.iter().any(|refusal| errors.contains(refusal));
+        let denial_messages = ["busy", "not permitted", "not implemented", "permission denied"];
+        let is_refused = denial_messages.iter().any(|message| errors.contains(message));
         let is_explained = errors.contains("tenure: ") || (!is_refused && !errors.trim().is_empty());
         assert!(attempt.is_done || is_explained, "it failed without a reason: {attempt:?}");
     }
@@ -139,18 +140,18 @@ fn check(repo: &Repository, names: &[String], attempts: &[Attempt], held: &[Held
 }
 
 /// By what the system tells: every call that changed a file of the crowd was made while its process held that file.
-fn check_traces(repo: &Repository, attempts: &[Attempt], held: &[Held]) {
+fn check_traces(repo: &TestRepository, attempts: &[Attempt], held: &[HeldInterval]) {
     let crowd = repo.file("crowd");
     let mut count = 0;
     for attempt in attempts {
-        let changes = changed(&repo.path("traces"), &attempt.line, &crowd);
+        let changes = traced_changes(&repo.path("traces"), &attempt.line, &crowd);
         count += changes.len();
         // Else it would show nothing.
         let is_seen = changes.iter().any(|change| format!("crowd/{}", change.file) == attempt.file);
         assert!(!attempt.is_done || is_seen, "nothing was seen of what it did: {attempt:?}");
-        for Changed { file, begun, ended, call } in changes {
+        for TracedChange { file, began_at, ended, call } in changes {
             let file = format!("crowd/{file}");
-            let during = |held: &&Held| held.from <= ended && begun <= held.until;
+            let during = |held: &&HeldInterval| held.from <= ended && began_at <= held.until;
             let own = held.iter().filter(|held| held.file == file && held.line == attempt.line);
             assert!(own.filter(during).count() > 0, "{attempt:?} did not hold {file} then: {call}");
         }
@@ -159,7 +160,7 @@ fn check_traces(repo: &Repository, attempts: &[Attempt], held: &[Held]) {
 }
 
 /// Who held the file of this attempt next, for people who look for whoever undid it.
-fn after(attempt: &Attempt, held: &[Held], attempts: &[Attempt]) -> Vec<String> {
+fn after(attempt: &Attempt, held: &[HeldInterval], attempts: &[Attempt]) -> Vec<String> {
     let next =
         held.iter().filter(|held| held.file == attempt.file).skip_while(|held| held.line != attempt.line);
     let way = |line: &String| {
@@ -169,7 +170,7 @@ fn after(attempt: &Attempt, held: &[Held], attempts: &[Attempt]) -> Vec<String> 
 }
 
 /// A file that the process of a line held, by the ledger: from when to when, in seconds.
-struct Held {
+struct HeldInterval {
     file: String,
     line: String,
     from: f64,
@@ -180,13 +181,13 @@ struct Held {
 const ROUNDED: f64 = 0.002;
 
 /// Which line's process held which file, by the ledger and in its order; which shows too that no file had two owners at once.
-fn held(repo: &Repository) -> Vec<Held> {
+fn held(repo: &TestRepository) -> Vec<HeldInterval> {
     let said = repo.run(&["log", "--json"]);
     assert_eq!(said.code, Some(0), "{:?}", said.errors);
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
     // By their names: which line a session was for, which lease is on which resource, who has a resource.
-    let (mut lines, mut leases, mut owners) = (BTreeMap::new(), BTreeMap::new(), BTreeMap::new());
-    let mut held: Vec<Held> = Vec::new();
+    let (mut lines, mut leases, mut holders) = (BTreeMap::new(), BTreeMap::new(), BTreeMap::new());
+    let mut held: Vec<HeldInterval> = Vec::new();
     for event in said.output.lines().map(|line| serde_json::from_str::<Value>(line).unwrap()) {
         let (file, lease) = (&event["file"], &event["lease"]);
         let at = || text(&event["at"]).parse::<Timestamp>().unwrap().as_duration().as_secs_f64();
@@ -199,17 +200,17 @@ fn held(repo: &Repository) -> Vec<Held> {
             "lease.issued" => {
                 let (id, resource, holder) =
                     (text(&lease["id"]), text(&lease["resource"]), text(&lease["holder"]));
-                let before = owners.insert(resource.clone(), holder.clone());
+                let before = holders.insert(resource.clone(), holder.clone());
                 assert_eq!(before, None, "two owners at once: {event}");
                 let path = resource.split_once('/').map(|(_, path)| path.to_owned()).unwrap_or_default();
                 leases.insert(id, (resource, held.len()));
                 let line = lines[&holder].clone();
-                held.push(Held { file: path, line, from: at() - ROUNDED, until: f64::INFINITY });
+                held.push(HeldInterval { file: path, line, from: at() - ROUNDED, until: f64::INFINITY });
             }
             "lease.released" | "lease.expired" | "lease.revoked" => {
                 let (resource, place) =
                     leases.remove(&text(&lease["id"])).unwrap_or_else(|| panic!("{event}"));
-                owners.remove(&resource);
+                holders.remove(&resource);
                 held[place].until = at() + ROUNDED;
             }
             _ => {}
@@ -221,21 +222,21 @@ fn held(repo: &Repository) -> Vec<Held> {
 // S4-15, S4-55
 #[test]
 fn twenty_processes_lose_no_line_and_write_only_held_files() {
-    crowd(Duration::from_secs(20), 12, Traced::No);
+    crowd(Duration::from_secs(20), 12, Tracing::No);
 }
 
 // S4-15, S4-55
 #[test]
 fn traced_processes_change_only_files_that_they_hold() {
-    crowd(Duration::from_secs(15), 40, Traced::Yes);
+    crowd(Duration::from_secs(15), 40, Tracing::Yes);
 }
 
 #[test]
 fn long_twenty_processes_and_two_hundred_files_for_a_minute() {
-    crowd(Duration::from_secs(60), FILES, Traced::No);
+    crowd(Duration::from_secs(60), FILES, Tracing::No);
 }
 
 #[test]
 fn long_twenty_traced_processes_and_two_hundred_files_for_a_minute() {
-    crowd(Duration::from_secs(60), FILES, Traced::Yes);
+    crowd(Duration::from_secs(60), FILES, Tracing::Yes);
 }

@@ -2,27 +2,27 @@
 
 use std::fs;
 
-use tenure_testkit::{CommandOutput, FakeAgent, Repository};
+use tenure_testkit::{CommandOutput, FakeAgent, TestRepository};
 
-fn guarded(repo: &Repository, line: &str) -> CommandOutput {
+fn guarded(repo: &TestRepository, line: &str) -> CommandOutput {
     let mut command = repo.shell_command(&format!("exec \"$TENURE\" guard -- sh -c '{line}'"));
-    CommandOutput::of(command.output().unwrap())
+    CommandOutput::from_output(command.output().unwrap())
 }
 
 /// `a` is another one's, who has changed it; `b` is dirty and nobody's; `new` is untracked and that one's too. There is a branch
 /// on which `a` and `b` are different.
-fn repo() -> (Repository, FakeAgent) {
-    let repo = Repository::new();
-    let said = repo.shell(
+fn repo() -> (TestRepository, FakeAgent) {
+    let repo = TestRepository::new();
+    let result = repo.shell(
         "git switch -q -c side; echo side > a; echo side > b; git commit -qam side; git switch -q main; mkdir sub; \
          echo one > sub/c; git add .; git commit -qm sub",
     );
-    assert_eq!(said.code, Some(0), "{said:?}");
+    assert_eq!(result.code, Some(0), "{result:?}");
     let said = repo.shell("echo secret > .git/info/exclude; git diff main side > ../patch");
     assert_eq!(said.code, Some(0), "{said:?}");
     let mut owner = FakeAgent::start(&repo, "owner");
     for file in ["a", "new", "secret"] {
-        owner.edits(&repo, "s1", file, "theirs\n");
+        owner.edit_file(&repo, "s1", file, "theirs\n");
     }
     fs::write(repo.file("b"), "dirty\n").unwrap();
     (repo, owner)
@@ -105,7 +105,7 @@ fn harmless_git_commands_run_beside_held_files() {
                                 echo ours > sub/c && git commit -qm ours sub/c; git merge -q other; git merge --abort && cat sub/c",
     );
     assert!(said.code == Some(0) && said.output.ends_with("ours\n"), "{said:?}");
-    owner.hook(&repo.event("s1", "SessionEnd"));
+    owner.run_hook(&repo.event_payload("s1", "SessionEnd"));
     let said = guarded(&repo, "git stash --quiet --include-untracked");
     assert_eq!((said.code, &*said.errors), (Some(0), ""), "{said:?}");
     let said = guarded(&repo, "git checkout --quiet side");
@@ -116,7 +116,7 @@ fn harmless_git_commands_run_beside_held_files() {
 fn owner_may_discard_its_own_changes_with_git() {
     let (repo, mut owner) = repo();
     repo.shell("git checkout -q -- b");
-    let said = owner.run("\"$TENURE\" guard -- git stash --quiet");
+    let said = owner.run_line("\"$TENURE\" guard -- git stash --quiet");
     assert_eq!((said.code, &*said.errors), (Some(0), ""), "{said:?}");
     assert_eq!(fs::read_to_string(repo.file("a")).unwrap(), "one\n");
 }

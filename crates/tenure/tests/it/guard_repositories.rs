@@ -2,26 +2,26 @@
 
 use std::fs;
 
-use tenure_testkit::{CommandOutput, FakeAgent, Repository, wait_until};
+use tenure_testkit::{CommandOutput, FakeAgent, TestRepository, wait_until};
 
-fn guarded(repo: &Repository, line: &str) -> CommandOutput {
+fn guarded(repo: &TestRepository, line: &str) -> CommandOutput {
     let mut command = repo.shell_command("exec \"$TENURE\" guard -- sh -c \"$LINE\"");
-    CommandOutput::of(command.env("LINE", line).output().unwrap())
+    CommandOutput::from_output(command.env("LINE", line).output().unwrap())
 }
 
 /// A repository with another one inside, a linked worktree and a folder that git ignores. Somebody has `a`, `inner/m`,
 /// `../linked/a`, `d/m` and `ignored/w/a`, all of them changed and in no commit.
-fn repo() -> (Repository, FakeAgent) {
-    let repo = Repository::new();
-    let said = repo.shell(
+fn repo() -> (TestRepository, FakeAgent) {
+    let repo = TestRepository::new();
+    let result = repo.shell(
         "mkdir d inner ignored; echo one > d/m; echo ignored > .gitignore; git add .; git commit -qm d; \
          cd inner; git init -q; echo one > m; git add m; git commit -qm m; cd ..; \
          git worktree add -q ../linked; git worktree add -q ignored/w; echo one > secret; echo secret >> .gitignore",
     );
-    assert_eq!(said.code, Some(0), "{said:?}");
+    assert_eq!(result.code, Some(0), "{result:?}");
     let mut owner = FakeAgent::start(&repo, "owner");
     for file in HELD {
-        owner.edits(&repo, "s1", file, "theirs\n");
+        owner.edit_file(&repo, "s1", file, "theirs\n");
     }
     (repo, owner)
 }
@@ -60,14 +60,14 @@ fn held_files_survive_every_change_of_their_repository() {
 // H1, S4-55
 #[test]
 fn denied_removal_of_a_packed_repository_keeps_it_intact() {
-    let repo = Repository::new();
+    let repo = TestRepository::new();
     // Everything is packed, so `refs` has no file, and the hooks, the index and the reflog are all that is not in a pack.
     let said = repo.shell(
         "echo 'exit 0' > .git/hooks/pre-push; echo staged > new; git add new; git worktree add -q ../linked; \
          git gc -q; git pack-refs --all",
     );
     assert_eq!(said.code, Some(0), "{said:?}");
-    let state = |repo: &Repository| {
+    let state = |repo: &TestRepository| {
         let said = repo.shell(
             "git rev-parse HEAD; git status --porcelain; git reflog; git worktree list; git fsck; ls .git/hooks; \
              test -d .git/refs && test -d .git/objects && echo whole",
@@ -76,7 +76,7 @@ fn denied_removal_of_a_packed_repository_keeps_it_intact() {
         said.output
     };
     let mut owner = FakeAgent::start(&repo, "owner");
-    owner.edits(&repo, "s1", "a", "theirs\n");
+    owner.edit_file(&repo, "s1", "a", "theirs\n");
     let before = state(&repo);
     for line in [
         "rm -rf .git",
@@ -96,14 +96,14 @@ fn denied_removal_of_a_packed_repository_keeps_it_intact() {
         assert!(said.errors.contains("session s1"), "it names the session in the way: {line}: {said:?}");
         assert_eq!(state(&repo), before, "{line}: {said:?}");
     }
-    owner.hook(&repo.event("s1", "SessionEnd"));
-    owner.edits(&repo, "s2", "../linked/a", "theirs\n");
+    owner.run_hook(&repo.event_payload("s1", "SessionEnd"));
+    owner.edit_file(&repo, "s2", "../linked/a", "theirs\n");
     for line in ["rm -rf .git", "rm -r .git/worktrees"] {
         let said = guarded(&repo, line);
         assert!(said.code != Some(0) && said.errors.contains("session s2"), "{line}: {said:?}");
         assert_eq!(state(&repo), before, "a linked worktree is held: {line}");
     }
-    owner.hook(&repo.event("s2", "SessionEnd"));
+    owner.run_hook(&repo.event_payload("s2", "SessionEnd"));
     let said = guarded(&repo, "rm -rf .git");
     assert_eq!((said.code, &*said.errors), (Some(0), ""), "no session holds a file: {said:?}");
     assert!(!repo.file(".git").exists());
@@ -112,9 +112,9 @@ fn denied_removal_of_a_packed_repository_keeps_it_intact() {
 // H1
 #[test]
 fn repository_folders_that_git_does_not_require_are_removable() {
-    let repo = Repository::new();
+    let repo = TestRepository::new();
     let mut owner = FakeAgent::start(&repo, "owner");
-    owner.edits(&repo, "s1", "a", "theirs\n");
+    owner.edit_file(&repo, "s1", "a", "theirs\n");
     for line in [
         "mkdir -p x/y && rmdir x/y x && mkdir -p x/y && rm -r x",
         "git branch feature/one && git branch -D -q feature/one && git branch feature",
@@ -134,16 +134,16 @@ fn repository_folders_that_git_does_not_require_are_removable() {
 // S4-55
 #[test]
 fn folder_above_a_repository_with_held_files_cannot_be_renamed() {
-    let repo = Repository::new();
+    let repo = TestRepository::new();
     let said =
         repo.shell("mkdir ../above && cd ../above && git init -q r && echo one > r/a && git -C r add a");
     assert_eq!(said.code, Some(0), "{said:?}");
     let mut owner = FakeAgent::start(&repo, "owner");
-    owner.edits(&repo, "s1", "../above/r/a", "theirs\n");
+    owner.edit_file(&repo, "s1", "../above/r/a", "theirs\n");
     let said = guarded(&repo, "mv ../above ../moved");
     assert!(said.code != Some(0) && said.errors.contains("session s1"), "{said:?}");
     assert_eq!(fs::read_to_string(repo.path("above/r/a")).unwrap(), "theirs\n");
-    owner.hook(&repo.event("s1", "SessionEnd"));
+    owner.run_hook(&repo.event_payload("s1", "SessionEnd"));
     assert_eq!(guarded(&repo, "mv ../above ../moved").code, Some(0));
 }
 
@@ -165,7 +165,7 @@ fn unheld_repositories_can_be_created_moved_and_removed() {
         let said = guarded(&repo, line);
         assert_eq!((said.code, &*said.errors), (Some(0), ""), "{line}: {said:?}");
     }
-    let said = owner.run("\"$TENURE\" guard -- rm -rf inner");
+    let said = owner.run_line("\"$TENURE\" guard -- rm -rf inner");
     assert_eq!((said.code, &*said.errors), (Some(0), ""), "it is its own: {said:?}");
 }
 
@@ -180,51 +180,51 @@ fn held_file_stays_held_when_git_ignores_it() {
         "git rm -q --cached a; echo a > .git/info/exclude; mkdir x; mv a x/a",
         "git rm -q --cached a; echo '*' > .git/info/exclude; echo mine > x; mv x a",
     ] {
-        let repo = Repository::with_retry_after(1);
+        let repo = TestRepository::with_retry_after(1);
         let mut owner = FakeAgent::start(&repo, "owner");
-        owner.edits(&repo, "s1", "a", "theirs\n");
+        owner.edit_file(&repo, "s1", "a", "theirs\n");
         let said = guarded(&repo, line);
         assert_ne!(said.code, Some(0), "{line}: {said:?}");
         assert!(said.errors.contains("session s1"), "{line}: {said:?}");
         assert_eq!(fs::read_to_string(repo.file("a")).unwrap(), "theirs\n", "{line}: {said:?}");
-        let said = owner.run("\"$TENURE\" guard -- sh -c 'echo more >> a'");
+        let said = owner.run_line("\"$TENURE\" guard -- sh -c 'echo more >> a'");
         assert_eq!((said.code, &*said.errors), (Some(0), ""), "its own session writes it: {line}");
         let mut other = FakeAgent::start(&repo, "other");
-        let said = other.hook(&repo.edit("s2", "a"));
-        assert!(!said.allows(), "a hook is asked too: {line}: {said:?}");
+        let said = other.run_hook(&repo.edit_payload("s2", "a"));
+        assert!(!said.is_allowed(), "a hook is asked too: {line}: {said:?}");
     }
 }
 
 // H2
 #[test]
 fn ignored_file_is_denied_as_soon_as_a_session_holds_it() {
-    let repo = Repository::new();
+    let repo = TestRepository::new();
     assert_eq!(
         repo.shell("echo out > .gitignore; echo one > out; mkdir target; echo target >> .gitignore").code,
         Some(0)
     );
     let mut owner = FakeAgent::start(&repo, "owner");
-    owner.hook(&repo.event("s1", "SessionStart"));
+    owner.run_hook(&repo.event_payload("s1", "SessionStart"));
     let mut writer = FakeAgent::start(&repo, "writer");
-    writer.begin(
+    writer.start_line(
         "\"$TENURE\" guard -- sh -c 'echo two > out; for i in 1 2 3; do echo x > target/$i; done; : > ../wrote; \
          while ! test -e ../acquired; do echo x > target/4; sleep 0.01; done; echo mine > target/5; echo mine > out'",
     );
     wait_until("the first writes", || repo.path("wrote").exists());
-    assert_eq!(repo.held(), Vec::<String>::new(), "no lease is taken on what git ignores");
-    owner.edits(&repo, "s1", "out", "theirs\n");
+    assert_eq!(repo.held_files(), Vec::<String>::new(), "no lease is taken on what git ignores");
+    owner.edit_file(&repo, "s1", "out", "theirs\n");
     fs::write(repo.path("acquired"), "").unwrap();
-    let said = writer.end();
+    let said = writer.finish_line();
     assert!(said.code != Some(0) && said.errors.contains("session s1"), "{said:?}");
     assert_eq!(fs::read_to_string(repo.file("out")).unwrap(), "theirs\n");
     assert_eq!(fs::read_to_string(repo.file("target/5")).unwrap(), "mine\n");
-    assert_eq!(repo.held(), ["out"]);
+    assert_eq!(repo.held_files(), ["out"]);
 }
 
 // S4-55
 #[test]
 fn leases_for_many_files_are_atomic() {
-    let repo = Repository::new();
+    let repo = TestRepository::new();
     // What is granted at once has to fit into one segment of the ledger, which in tests are small.
     repo.shell("TENURE_LEDGER_SEGMENT_SIZE=1048576 TENURE_LEDGER_RESERVE=1048576 \"$TENURE\" guard -- sh -c ': >> b'");
     let said = repo.shell(
@@ -233,22 +233,22 @@ fn leases_for_many_files_are_atomic() {
     );
     assert_eq!(said.code, Some(0), "{said:?}");
     let mut owner = FakeAgent::start(&repo, "owner");
-    owner.edits(&repo, "s1", "m/f1680", "theirs\n");
+    owner.edit_file(&repo, "s1", "m/f1680", "theirs\n");
     let mut other = FakeAgent::start(&repo, "other");
-    other.hook(&repo.event("s2", "SessionStart"));
-    let said = other.run("\"$TENURE\" guard -- git checkout -q side");
+    other.run_hook(&repo.event_payload("s2", "SessionStart"));
+    let said = other.run_line("\"$TENURE\" guard -- git checkout -q side");
     assert!(said.code != Some(0) && said.errors.contains("was not run"), "{said:?}");
-    assert_eq!(repo.held(), ["m/f1680"], "nothing else is kept from anybody");
-    owner.hook(&repo.event("s1", "SessionEnd"));
+    assert_eq!(repo.held_files(), ["m/f1680"], "nothing else is kept from anybody");
+    owner.run_hook(&repo.event_payload("s1", "SessionEnd"));
     repo.shell("git checkout -q m");
-    let said = other.run("\"$TENURE\" guard -- git checkout -q side");
+    let said = other.run_line("\"$TENURE\" guard -- git checkout -q side");
     assert_eq!((said.code, &*said.errors), (Some(0), ""), "{said:?}");
 }
 
 // S4-15
 #[test]
 fn bare_repository_beside_worktrees_requires_no_lease() {
-    let repo = Repository::new();
+    let repo = TestRepository::new();
     let said = repo.shell(
         "mkdir ../all && cd ../all && git clone -q --bare ../repository .bare && echo 'gitdir: ./.bare' > .git && \
          git worktree add -q one main && git worktree add -q -b two two main",
@@ -256,11 +256,11 @@ fn bare_repository_beside_worktrees_requires_no_lease() {
     assert_eq!(said.code, Some(0), "{said:?}");
     let mut agents = ["one", "two"].map(|name| FakeAgent::start(&repo, name));
     for (agent, name) in agents.iter_mut().zip(["one", "two"]) {
-        agent.hook(&repo.event(name, "SessionStart"));
-        let said = agent.run(&format!(
+        agent.run_hook(&repo.event_payload(name, "SessionStart"));
+        let said = agent.run_line(&format!(
             "cd ../all/{name} && \"$TENURE\" guard -- sh -c 'echo more >> a; git commit -qam {name}; git pack-refs --all'"
         ));
         assert_eq!((said.code, &*said.errors), (Some(0), ""), "{said:?}");
     }
-    assert!(repo.held().iter().all(|file| !file.contains(".bare")), "{:?}", repo.held());
+    assert!(repo.held_files().iter().all(|file| !file.contains(".bare")), "{:?}", repo.held_files());
 }

@@ -11,11 +11,11 @@ pub const TRACED: &str = "exec strace -ff -qq -y -ttt -T -o \"$TRACE\" \
 
 /// A call that changed a file of the folder.
 #[derive(Debug)]
-pub struct Changed {
+pub struct TracedChange {
     /// By its name in the folder.
     pub file: String,
     /// When it was made, in seconds since 1970.
-    pub begun: f64,
+    pub began_at: f64,
     /// When it came back.
     pub ended: f64,
     /// As it was told.
@@ -23,7 +23,7 @@ pub struct Changed {
 }
 
 /// What the processes of this trace changed in this folder.
-pub fn changed(traces: &Path, name: &str, folder: &Path) -> Vec<Changed> {
+pub fn traced_changes(traces: &Path, name: &str, folder: &Path) -> Vec<TracedChange> {
     let beginning = format!("{name}.");
     let own = fs::read_dir(traces).unwrap().map(|entry| entry.unwrap());
     let own = own.filter(|entry| entry.file_name().to_str().unwrap().starts_with(&beginning));
@@ -32,7 +32,7 @@ pub fn changed(traces: &Path, name: &str, folder: &Path) -> Vec<Changed> {
 }
 
 /// What one line says: `1794968213.760693 unlinkat(4</tree/crowd>, "f000", 0) = 0 <0.000089>`.
-fn changes(line: &str, folder: &Path) -> Vec<Changed> {
+fn changes(line: &str, folder: &Path) -> Vec<TracedChange> {
     let parts = line.split_once(' ').and_then(|(at, call)| {
         let (name, rest) = call.split_once('(')?;
         let (arguments, result) = rest.rsplit_once(" = ")?;
@@ -60,7 +60,7 @@ fn changes(line: &str, folder: &Path) -> Vec<Changed> {
     let is_file = |file: &String| file.len() == 4 && file.starts_with('f');
     own.map(name_of)
         .filter(is_file)
-        .map(|file| Changed { file, begun, ended, call: line.to_owned() })
+        .map(|file| TracedChange { file, began_at: begun, ended, call: line.to_owned() })
         .collect()
 }
 
@@ -106,5 +106,5 @@ fn trace_lines_are_parsed_into_changed_files() {
     assert_eq!(files(&opened.replace("O_WRONLY|O_APPEND", "O_RDONLY")), none);
     assert_eq!(files("1.5 +++ exited with 0 +++"), none);
     let times = changes(opened, folder).remove(0);
-    assert_eq!((times.begun, times.ended), (1.5, 1.75));
+    assert_eq!((times.began_at, times.ended), (1.5, 1.75));
 }

@@ -3,57 +3,57 @@
 
 use std::time::Duration;
 
-use tenure_testkit::{now, pause};
+use tenure_testkit::{now, sleep};
 
-use crate::histories_stage::{Play, Summary};
-use crate::wrapped::Tracer;
+use crate::fault_injection::Tracer;
+use crate::histories_fixture::{HistoryRun, HistorySummary};
 
 /// How long one history is.
 const LENGTH: Duration = Duration::from_secs(9);
 
-fn kills(seed: u64, length: Duration) -> Summary {
-    let mut play = Play::begin(seed);
+fn kills(seed: u64, length: Duration) -> HistorySummary {
+    let mut play = HistoryRun::new(seed);
     let end = now() + length;
     while now() < end {
-        play.wait(1_500);
+        play.sleep(1_500);
         play.kill_and_restart();
     }
-    play.end()
+    play.finish()
 }
 
-fn stops(seed: u64, length: Duration) -> Summary {
-    let mut play = Play::begin(seed);
+fn stops(seed: u64, length: Duration) -> HistorySummary {
+    let mut play = HistoryRun::new(seed);
     let end = now() + length;
     while now() < end {
-        play.wait(700);
-        play.served().signal("STOP");
+        play.sleep(700);
+        play.server().signal("STOP");
         // Now and then longer than a lease lasts.
-        play.wait(1_600);
-        play.served().signal("CONT");
+        play.sleep(1_600);
+        play.server().signal("CONT");
     }
-    play.end()
+    play.finish()
 }
 
-fn slow_syncs(seed: u64, length: Duration) -> Summary {
-    let mut play = Play::begin(seed);
+fn slow_syncs(seed: u64, length: Duration) -> HistorySummary {
+    let mut play = HistoryRun::new(seed);
     let end = now() + length;
     while now() < end {
-        play.wait(400);
-        let delay = [2_000, 30_000, 400_000, 1_300_000][play.chance.index(4)];
+        play.sleep(400);
+        let delay = [2_000, 30_000, 400_000, 1_300_000][play.rng.index(4)];
         // What is written outlives a process that is killed before the sync; what waits to be written does not.
-        let call = if play.chance.percent(50) { "fdatasync" } else { "pwrite64" };
-        let tracer = Tracer::attach_to_writer(play.served(), &format!("{call}:delay_enter={delay}"));
-        play.wait(1_000);
-        if play.chance.percent(60) {
+        let call = if play.rng.percent(50) { "fdatasync" } else { "pwrite64" };
+        let tracer = Tracer::attach_to_writer(play.server(), &format!("{call}:delay_enter={delay}"));
+        play.sleep(1_000);
+        if play.rng.percent(60) {
             play.kill_and_restart();
         }
         drop(tracer);
-        pause(Duration::from_millis(50));
+        sleep(Duration::from_millis(50));
     }
-    play.end()
+    play.finish()
 }
 
-fn assert_tried(summary: &Summary) {
+fn assert_tried(summary: &HistorySummary) {
     assert!(summary.operations > 300, "{summary:?}: the test tried nothing");
     assert!(summary.granted > 50 && summary.refused > 20 && summary.waited > 3, "{summary:?}");
 }

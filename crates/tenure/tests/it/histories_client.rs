@@ -4,76 +4,76 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use tenure_history::{Action, Answer, Mode, Operation, Want};
-use tenure_testkit::{Response, TestClient, pause};
+use tenure_history::{Action, LeaseMode, LeaseRequest, Operation, OperationResponse};
+use tenure_testkit::{Response, TestClient, sleep};
 
-use crate::histories_stage::{Chance, Stage};
-use crate::histories_words::{granted_in, mode_of, understood};
+use crate::histories_fixture::{HistoryContext, Rng};
+use crate::histories_parse::{granted_leases, mode_of, parse_answer};
 
 const RESOURCES: u64 = 3;
 
 /// A lease of this client.
 #[derive(Debug, Clone)]
-struct Mine {
+struct OwnLease {
     fence: u64,
     token: String,
     resource: String,
     holder: String,
-    mode: Mode,
+    mode: LeaseMode,
 }
 
 /// An operation, and with which process its connection ended, if there was no answer.
-pub struct Noted {
+pub struct RecordedOperation {
     pub operation: Operation,
-    pub lost_with: Option<usize>,
+    pub lost_generation: Option<usize>,
 }
 
 /// One client.
-pub struct Worker {
+pub struct HistoryClient {
     name: String,
-    stage: Arc<Stage>,
-    chance: Chance,
+    context: Arc<HistoryContext>,
+    rng: Rng,
     connection: Option<(usize, TestClient)>,
-    mine: Vec<Mine>,
+    mine: Vec<OwnLease>,
     /// Every lease that it ever had.
     known: Vec<(u64, String, String)>,
     /// What it asked last under a key: the same request can be sent again.
     keyed: Option<(Action, bool)>,
     keys: u64,
-    noted: Vec<Noted>,
+    noted: Vec<RecordedOperation>,
 }
 
-impl Worker {
-    pub fn new(number: u64, stage: Arc<Stage>) -> Self {
+impl HistoryClient {
+    pub fn new(number: u64, context: Arc<HistoryContext>) -> Self {
         let name = format!("c{number}");
-        let chance = Chance::new(stage.seed.wrapping_mul(1_000).wrapping_add(number));
+        let rng = Rng::new(context.seed.wrapping_mul(1_000).wrapping_add(number));
         let (mine, known, noted) = (Vec::new(), Vec::new(), Vec::new());
-        Self { name, stage, chance, connection: None, mine, known, keyed: None, keys: 0, noted }
+        Self { name, context, rng, connection: None, mine, known, keyed: None, keys: 0, noted }
     }
 
     /// Works until the stage is closed.
-    pub fn work(mut self) -> Vec<Noted> {
-        while self.stage.is_open() {
+    pub fn run(mut self) -> Vec<RecordedOperation> {
+        while self.context.is_open() {
             let action = self.choose();
             self.perform(action);
-            pause(Duration::from_micros(self.chance.below(4_000)));
+            sleep(Duration::from_micros(self.rng.below(4_000)));
         }
         self.noted
     }
 
     fn choose(&mut self) -> Action {
         if let Some((action, is_open)) = self.keyed.take()
-            && (is_open || self.chance.percent(20))
+            && (is_open || self.rng.percent(20))
         {
             return action;
         }
-        if !self.mine.is_empty() && self.chance.percent(75) {
-            let place = self.chance.index(self.mine.len());
+        if !self.mine.is_empty() && self.rng.percent(75) {
+            let place = self.rng.index(self.mine.len());
             return self.act_on(self.mine[place].clone());
         }
-        match self.chance.below(10) {
+        match self.rng.below(10) {
             0..=1 if !self.known.is_empty() => {
-                let (fence, resource, _) = self.known[self.chance.index(self.known.len())].clone();
+                let (fence, resource, _) = self.known[self.rng.index(self.known.len())].clone();
                 Action::Show { fence, resource }
             }
             0..=3 => Action::List { resource: self.resource() },
@@ -81,20 +81,20 @@ impl Worker {
         }
     }
 
-    fn act_on(&mut self, Mine { fence, resource, holder, mode, .. }: Mine) -> Action {
-        match self.chance.below(100) {
+    fn act_on(&mut self, OwnLease { fence, resource, holder, mode, .. }: OwnLease) -> Action {
+        match self.rng.below(100) {
             0..=39 => {
-                let ttl_ms = self.chance.percent(30).then(|| 1_000 + self.chance.below(600));
+                let ttl_ms = self.rng.percent(30).then(|| 1_000 + self.rng.below(600));
                 Action::Renew { fence, resource, ttl_ms }
             }
             40..=54 => Action::Show { fence, resource },
             55..=64 => Action::List { resource },
             65..=69 => {
-                let to = if self.chance.percent(50) { holder } else { format!("{}.heir", self.name) };
+                let to = if self.rng.percent(50) { holder } else { format!("{}.heir", self.name) };
                 Action::Transfer { fence, resource, to, mode }
             }
             70..=77 => {
-                let mode = if mode == Mode::Shared { Mode::Exclusive } else { Mode::Shared };
+                let mode = if mode == LeaseMode::Shared { LeaseMode::Exclusive } else { LeaseMode::Shared };
                 Action::Change { fence, resource, holder, mode }
             }
             78..=79 => Action::Revoke { fence, resource },
@@ -103,20 +103,20 @@ impl Worker {
     }
 
     fn acquire(&mut self) -> Action {
-        let mut want = |resource| Want {
+        let mut request = |resource| LeaseRequest {
             resource,
-            mode: if self.chance.percent(60) { Mode::Exclusive } else { Mode::Shared },
-            ttl_ms: 1_000 + self.chance.below(500),
+            mode: if self.rng.percent(60) { LeaseMode::Exclusive } else { LeaseMode::Shared },
+            ttl_ms: 1_000 + self.rng.below(500),
         };
-        let wants = vec![want(format!("db:{}", self.stage.turn() % RESOURCES))];
-        let wants = if self.chance.percent(10) {
+        let requests = vec![request(format!("db:{}", self.context.next_turn() % RESOURCES))];
+        let wants = if self.rng.percent(10) {
             let names = (0..2).map(|number| format!("db:{number}"));
-            names.map(|resource| Want { resource, ..wants[0].clone() }).collect()
+            names.map(|resource| LeaseRequest { resource, ..requests[0].clone() }).collect()
         } else {
-            wants
+            requests
         };
-        let wait_ms = if self.chance.percent(40) { 100 + self.chance.below(900) } else { 0 };
-        let key = self.chance.percent(40).then(|| {
+        let wait_ms = if self.rng.percent(40) { 100 + self.rng.below(900) } else { 0 };
+        let key = self.rng.percent(40).then(|| {
             self.keys += 1;
             format!("{}-{}", self.name, self.keys)
         });
@@ -124,21 +124,21 @@ impl Worker {
     }
 
     fn resource(&mut self) -> String {
-        format!("db:{}", self.chance.below(RESOURCES))
+        format!("db:{}", self.rng.below(RESOURCES))
     }
 
     fn perform(&mut self, action: Action) {
-        let Some((generation, connection)) = self.connection.take().or_else(|| self.stage.connect()) else {
+        let Some((generation, connection)) = self.connection.take().or_else(|| self.context.connect()) else {
             return;
         };
         let mut connection = connection;
         let (line, key, body) = self.request(&action);
-        let invoked = self.stage.now();
-        let said = connection.ask(&line, key.as_deref(), &body);
-        let ended = self.stage.now();
-        let (ended, answer, lost_with) = match said {
+        let invoked = self.context.now();
+        let response = connection.request(&line, key.as_deref(), &body);
+        let ended = self.context.now();
+        let (ended, answer, lost_with) = match response {
             Ok(said) => {
-                let answer = understood(&action, &said);
+                let answer = parse_answer(&action, &said);
                 self.learn(&action, &said, answer.as_ref());
                 self.connection = Some((generation, connection));
                 (Some(ended), answer, None)
@@ -149,11 +149,11 @@ impl Worker {
             self.keyed = Some((action.clone(), answer.is_none()));
         }
         let operation = Operation { client: self.name.clone(), invoked, ended, action, answer };
-        self.noted.push(Noted { operation, lost_with });
+        self.noted.push(RecordedOperation { operation, lost_generation: lost_with });
     }
 
     fn request(&self, action: &Action) -> (String, Option<String>, String) {
-        let lease = |wanted: u64| self.known.iter().rfind(|(fence, ..)| *fence == wanted);
+        let lease = |requested_fence: u64| self.known.iter().rfind(|(fence, ..)| *fence == requested_fence);
         let id = |fence: u64| lease(fence).map_or("", |(.., id)| id);
         let token = |wanted: u64| {
             let mine = self.mine.iter().find(|mine| mine.fence == wanted);
@@ -164,8 +164,8 @@ impl Worker {
         };
         match action {
             Action::Acquire { wants, holder, wait_ms, key } => {
-                let one = |want: &Want| {
-                    let Want { resource, mode, ttl_ms } = want;
+                let one = |want: &LeaseRequest| {
+                    let LeaseRequest { resource, mode, ttl_ms } = want;
                     let mode = mode.to_string();
                     json!({"resource": resource, "holder": holder, "ttlMs": ttl_ms, "mode": mode, "waitMs": wait_ms})
                 };
@@ -193,7 +193,7 @@ impl Worker {
                 post(*fence, "transfer", json!({ "token": token(*fence), "to": to }))
             }
             Action::Change { fence, mode, .. } => {
-                let what = if *mode == Mode::Exclusive { "upgrade" } else { "downgrade" };
+                let what = if *mode == LeaseMode::Exclusive { "upgrade" } else { "downgrade" };
                 post(*fence, what, json!({ "token": token(*fence) }))
             }
             Action::Revoke { fence, .. } => post(*fence, "revoke", json!({ "reason": "by chance" })),
@@ -205,13 +205,13 @@ impl Worker {
     }
 
     /// What it has from now on.
-    fn learn(&mut self, action: &Action, said: &Response, answer: Option<&Answer>) {
+    fn learn(&mut self, action: &Action, said: &Response, answer: Option<&OperationResponse>) {
         match (action, answer) {
-            (_, Some(Answer::Granted { .. })) => {
+            (_, Some(OperationResponse::Granted { .. })) => {
                 if let Action::Transfer { fence, .. } | Action::Change { fence, .. } = action {
                     self.mine.retain(|mine| mine.fence != *fence);
                 }
-                for granted in granted_in(&said.body) {
+                for granted in granted_leases(&said.body) {
                     let text = |value: &Value| value.as_str().unwrap().to_owned();
                     let lease = &granted["lease"];
                     let (fence, resource) = (lease["fence"].as_u64().unwrap(), text(&lease["resource"]));
@@ -219,7 +219,7 @@ impl Worker {
                     self.known.push((fence, resource.clone(), id));
                     self.mine.retain(|mine| mine.fence != fence);
                     let (holder, mode) = (text(&lease["holder"]), mode_of(lease));
-                    self.mine.push(Mine { fence, token, resource, holder, mode });
+                    self.mine.push(OwnLease { fence, token, resource, holder, mode });
                 }
             }
             (
@@ -228,8 +228,8 @@ impl Worker {
                 | Action::Transfer { fence, .. }
                 | Action::Change { fence, .. }
                 | Action::Revoke { fence, .. },
-                Some(Answer::Over | Answer::Released | Answer::Unknown),
-            ) if self.chance.percent(80) => {
+                Some(OperationResponse::Over | OperationResponse::Released | OperationResponse::Unknown),
+            ) if self.rng.percent(80) => {
                 // Otherwise it acts on what is over once more.
                 self.mine.retain(|mine| mine.fence != *fence);
             }

@@ -4,17 +4,17 @@ use std::fs;
 use std::io::Read as _;
 
 use serde_json::json;
-use tenure_testkit::{CommandOutput, Repository, signal, wait_until};
+use tenure_testkit::{CommandOutput, TestRepository, signal, wait_until};
 
 // S4-1, S4-16, S4-62
 #[test]
 fn the_first_hook_starts_the_server_and_the_second_finds_it() {
-    let repo = Repository::new();
-    let said = repo.hook("claude", repo.edit("s1", "a").to_string().as_bytes());
-    assert_eq!((said.code, said.output.as_str(), said.errors.as_str()), (Some(0), "", ""));
-    let daemon = repo.daemon().expect("somebody listens");
-    assert!(repo.hook("claude", repo.edit("s1", "b").to_string().as_bytes()).allows());
-    assert_eq!(repo.daemon(), Some(daemon));
+    let repo = TestRepository::new();
+    let result = repo.run_hook("claude", repo.edit_payload("s1", "a").to_string().as_bytes());
+    assert_eq!((result.code, result.output.as_str(), result.errors.as_str()), (Some(0), "", ""));
+    let daemon = repo.daemon_pid().expect("somebody listens");
+    assert!(repo.run_hook("claude", repo.edit_payload("s1", "b").to_string().as_bytes()).is_allowed());
+    assert_eq!(repo.daemon_pid(), Some(daemon));
     let files = repo.json(&["files", "--json"]);
     assert_eq!((&files[0]["path"], &files[1]["path"]), (&json!("a"), &json!("b")));
     assert_eq!((&files[0]["owner"]["session"], &files[0]["owner"]["alive"]), (&json!("s1"), &json!(true)));
@@ -22,8 +22,8 @@ fn the_first_hook_starts_the_server_and_the_second_finds_it() {
 
 #[test]
 fn server_inherits_nothing_from_the_process_that_started_it() {
-    let repo = Repository::new();
-    fs::write(repo.path("payload"), repo.edit("s1", "a").to_string()).unwrap();
+    let repo = TestRepository::new();
+    fs::write(repo.path("payload"), repo.edit_payload("s1", "a").to_string()).unwrap();
     // Its descriptors 7 and 23 are our pipe.
     let line = "SECRET=hunter2 TENURE_FILES_MODE=warn bash -c \
                 'exec \"$TENURE\" hook claude < ../payload 7>&1 23>&1 >/dev/null 2>&1'";
@@ -31,7 +31,7 @@ fn server_inherits_nothing_from_the_process_that_started_it() {
     let mut pipe = child.stdout.take().unwrap();
     let name = fs::read_link(format!("/proc/self/fd/{}", std::os::fd::AsRawFd::as_raw_fd(&pipe))).unwrap();
     assert!(child.wait().unwrap().success());
-    let daemon = repo.daemon().unwrap();
+    let daemon = repo.daemon_pid().unwrap();
     let links: Vec<_> = fs::read_dir(format!("/proc/{daemon}/fd"))
         .unwrap()
         .filter_map(|entry| fs::read_link(entry.unwrap().path()).ok())
@@ -60,27 +60,28 @@ fn server_inherits_nothing_from_the_process_that_started_it() {
 
 #[test]
 fn many_hooks_at_once_start_one_server() {
-    let repo = Repository::new();
+    let repo = TestRepository::new();
     let payloads: Vec<_> =
-        (0..8).map(|number| repo.edit("s1", &format!("new-{number}")).to_string()).collect();
-    let asking: Vec<_> = payloads.iter().map(|payload| repo.asking("claude", payload.as_bytes())).collect();
+        (0..8).map(|number| repo.edit_payload("s1", &format!("new-{number}")).to_string()).collect();
+    let asking: Vec<_> =
+        payloads.iter().map(|payload| repo.spawn_hook("claude", payload.as_bytes())).collect();
     for child in asking {
-        let said = CommandOutput::of(child.wait_with_output().unwrap());
-        assert!(said.allows() && said.output.is_empty(), "{said:?}");
+        let said = CommandOutput::from_output(child.wait_with_output().unwrap());
+        assert!(said.is_allowed() && said.output.is_empty(), "{said:?}");
     }
-    assert_eq!(repo.servers().len(), 1);
-    assert_eq!(repo.log().matches("listening on unix:").count(), 1, "{}", repo.log());
+    assert_eq!(repo.server_pids().len(), 1);
+    assert_eq!(repo.daemon_log().matches("listening on unix:").count(), 1, "{}", repo.daemon_log());
 }
 
 #[test]
 fn killed_server_is_restarted_with_its_leases() {
-    let repo = Repository::new();
-    assert!(repo.hook("claude", repo.edit("s1", "a").to_string().as_bytes()).allows());
-    let first = repo.daemon().unwrap();
+    let repo = TestRepository::new();
+    assert!(repo.run_hook("claude", repo.edit_payload("s1", "a").to_string().as_bytes()).is_allowed());
+    let first = repo.daemon_pid().unwrap();
     signal(first, "KILL");
-    wait_until("it is gone", || repo.daemon().is_none());
-    assert!(repo.hook("claude", repo.edit("s1", "b").to_string().as_bytes()).allows());
-    assert_ne!(repo.daemon(), Some(first));
+    wait_until("it is gone", || repo.daemon_pid().is_none());
+    assert!(repo.run_hook("claude", repo.edit_payload("s1", "b").to_string().as_bytes()).is_allowed());
+    assert_ne!(repo.daemon_pid(), Some(first));
     let files = repo.json(&["files", "--json"]);
     assert_eq!(files.as_array().unwrap().len(), 2, "{files}");
 }
@@ -88,41 +89,41 @@ fn killed_server_is_restarted_with_its_leases() {
 // S4-18
 #[test]
 fn an_agent_with_another_runtime_folder_finds_the_same_server() {
-    let repo = Repository::new();
-    assert!(repo.hook("claude", repo.edit("s1", "a").to_string().as_bytes()).allows());
-    let daemon = repo.daemon().unwrap();
+    let repo = TestRepository::new();
+    assert!(repo.run_hook("claude", repo.edit_payload("s1", "a").to_string().as_bytes()).is_allowed());
+    let daemon = repo.daemon_pid().unwrap();
     fs::create_dir(repo.path("elsewhere")).unwrap();
-    fs::write(repo.path("payload"), repo.edit("s2", "b").to_string()).unwrap();
+    fs::write(repo.path("payload"), repo.edit_payload("s2", "b").to_string()).unwrap();
     let said = repo.shell("XDG_RUNTIME_DIR=\"$HOME/elsewhere\" \"$TENURE\" hook claude < ../payload");
-    assert!(said.allows() && said.output.is_empty(), "{said:?}");
+    assert!(said.is_allowed() && said.output.is_empty(), "{said:?}");
     let files = repo.shell("XDG_RUNTIME_DIR=\"$HOME/elsewhere\" \"$TENURE\" files --json");
     assert!(files.output.contains("\"s1\"") && files.output.contains("\"s2\""), "{files:?}");
-    assert_eq!((repo.servers(), repo.daemon()), (vec![daemon], Some(daemon)));
+    assert_eq!((repo.server_pids(), repo.daemon_pid()), (vec![daemon], Some(daemon)));
 }
 
 #[test]
 fn ending_events_and_git_hooks_start_no_server() {
-    let repo = Repository::new();
+    let repo = TestRepository::new();
     for event in ["SessionEnd", "Stop", "SubagentStop", "PostToolUse"] {
-        let said = repo.hook("claude", repo.event("s1", event).to_string().as_bytes());
+        let said = repo.run_hook("claude", repo.event_payload("s1", event).to_string().as_bytes());
         assert_eq!((said.code, said.output.as_str()), (Some(0), ""), "{event}: {said:?}");
     }
     for hook in ["pre-commit", "post-commit", "reference-transaction committed", "unheard-of"] {
         let said = repo.shell(&format!("\"$TENURE\" hook git {hook}"));
         assert_eq!((said.code, said.output.as_str()), (Some(0), ""), "{hook}: {said:?}");
     }
-    assert!(repo.servers().is_empty() && repo.log().is_empty());
-    let begun = repo.hook("claude", repo.event("s1", "SessionStart").to_string().as_bytes());
-    assert_eq!((begun.code, begun.output.as_str()), (Some(0), ""), "{begun:?}");
-    assert!(repo.daemon().is_some(), "a session that begins is worth a server");
+    assert!(repo.server_pids().is_empty() && repo.daemon_log().is_empty());
+    let started = repo.run_hook("claude", repo.event_payload("s1", "SessionStart").to_string().as_bytes());
+    assert_eq!((started.code, started.output.as_str()), (Some(0), ""), "{started:?}");
+    assert!(repo.daemon_pid().is_some(), "a session that begins is worth a server");
 }
 
 #[test]
 fn hook_ignores_url_and_token_in_the_environment() {
-    let repo = Repository::new();
-    fs::write(repo.path("payload"), repo.edit("s1", "a").to_string()).unwrap();
+    let repo = TestRepository::new();
+    fs::write(repo.path("payload"), repo.edit_payload("s1", "a").to_string()).unwrap();
     let line = "TENURE_URL=http://127.0.0.1:1 TENURE_TOKEN='no token' \"$TENURE\" hook claude < ../payload";
     let said = repo.shell(line);
-    assert!(said.allows() && said.output.is_empty(), "{said:?}");
-    assert!(repo.daemon().is_some());
+    assert!(said.is_allowed() && said.output.is_empty(), "{said:?}");
+    assert!(repo.daemon_pid().is_some());
 }

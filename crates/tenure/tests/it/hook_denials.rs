@@ -4,18 +4,18 @@ use std::fs;
 use std::path::Path;
 
 use serde_json::{Value, json};
-use tenure_gate::agent::Agent;
-use tenure_gate::hooks::{self, Event};
-use tenure_testkit::{CommandOutput, Repository};
+use tenure_gate::coding_agent::CodingAgent;
+use tenure_gate::hooks::{self, HookEvent};
+use tenure_testkit::{CommandOutput, TestRepository};
 
 /// What real agents have sent, each with its agent.
-fn payloads() -> Vec<(Agent, String, Vec<u8>)> {
+fn payloads() -> Vec<(CodingAgent, String, Vec<u8>)> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tenure-gate/tests/fixtures/hooks");
     let mut found = Vec::new();
     for entry in fs::read_dir(folder).unwrap() {
         let name = entry.as_ref().unwrap().file_name().into_string().unwrap();
         let bytes = fs::read(entry.unwrap().path()).unwrap();
-        let agent = name.split('-').next().unwrap().parse::<Agent>();
+        let agent = name.split('-').next().unwrap().parse::<CodingAgent>();
         if let Ok(agent) = agent
             && !name.contains("process")
         {
@@ -26,24 +26,24 @@ fn payloads() -> Vec<(Agent, String, Vec<u8>)> {
         "conversation_id": "c1", "generation_id": "g1", "hook_event_name": "preToolUse", "tool_name": "Write",
         "tool_input": {"file_path": "/repo/a.txt"}, "workspace_roots": ["/repo"], "cwd": "/repo",
     });
-    found.push((Agent::Cursor, "cursor-preToolUse-Write".to_owned(), write.to_string().into_bytes()));
+    found.push((CodingAgent::Cursor, "cursor-preToolUse-Write".to_owned(), write.to_string().into_bytes()));
     found
 }
 
-fn is_denied(agent: Agent, said: &CommandOutput) -> bool {
-    let answer: Value = serde_json::from_str(&said.output).unwrap_or_default();
+fn is_denied(agent: CodingAgent, result: &CommandOutput) -> bool {
+    let answer: Value = serde_json::from_str(&result.output).unwrap_or_default();
     match agent {
-        Agent::Claude | Agent::Codex => {
+        CodingAgent::Claude | CodingAgent::Codex => {
             answer["hookSpecificOutput"]["permissionDecision"] == "deny" && answer.get("continue").is_none()
         }
-        Agent::Gemini | Agent::OpenCode => answer["decision"] == "deny",
-        Agent::Cursor => answer["permission"] == "deny",
+        CodingAgent::Gemini | CodingAgent::OpenCode => answer["decision"] == "deny",
+        CodingAgent::Cursor => answer["permission"] == "deny",
     }
 }
 
 /// A repo on which no server can ever start: its data directory is below a file.
-fn hopeless() -> Repository {
-    let repo = Repository::new();
+fn hopeless() -> TestRepository {
+    let repo = TestRepository::new();
     fs::write(repo.path("file"), "").unwrap();
     repo.configure(&format!("data = '{}'\n", repo.path("file/data").display()));
     repo
@@ -55,9 +55,10 @@ fn every_write_is_denied_without_a_server_that_can_start() {
     let repo = hopeless();
     let payloads = payloads();
     // Whatever a tool is about to do: what a shell would do to files, nobody would see.
-    let calls = |agent: Agent, bytes: &[u8]| {
-        hooks::read(agent, bytes)
-            .is_ok_and(|heard| matches!(heard.event, Event::Writing { .. } | Event::Calling))
+    let calls = |agent: CodingAgent, bytes: &[u8]| {
+        hooks::parse_payload(agent, bytes).is_ok_and(|parsed| {
+            matches!(parsed.event, HookEvent::BeforeWrite { .. } | HookEvent::BeforeToolCall)
+        })
     };
     let count = payloads.iter().filter(|(agent, _, bytes)| calls(*agent, bytes)).count();
     assert!(count > 35, "{count}");
@@ -67,7 +68,7 @@ fn every_write_is_denied_without_a_server_that_can_start() {
         for part in payloads.chunks(payloads.len().div_ceil(8)) {
             scope.spawn(move || {
                 for (agent, name, bytes) in part {
-                    let said = repo.hook(agent.as_str(), bytes);
+                    let said = repo.run_hook(agent.as_str(), bytes);
                     if calls(*agent, bytes) {
                         assert!(is_denied(*agent, &said), "{name}: {said:?}");
                         let fix = "tenure serve --listen none";
@@ -83,42 +84,42 @@ fn every_write_is_denied_without_a_server_that_can_start() {
             });
         }
     });
-    assert!(repo.servers().is_empty());
+    assert!(repo.server_pids().is_empty());
 }
 
 #[test]
 fn unusable_configuration_denies_with_the_reason() {
-    let repo = Repository::new();
+    let repo = TestRepository::new();
     for (text, why) in [("color = 'red'", "`color`"), ("socket = 'none'", "socket = \\\"none\\\"")] {
         repo.configure(text);
-        let said = repo.hook("claude", repo.edit("s1", "a").to_string().as_bytes());
-        assert!(!said.allows() && said.output.contains(why), "{said:?}");
+        let said = repo.run_hook("claude", repo.edit_payload("s1", "a").to_string().as_bytes());
+        assert!(!said.is_allowed() && said.output.contains(why), "{said:?}");
     }
-    assert!(repo.servers().is_empty());
+    assert!(repo.server_pids().is_empty());
 }
 
 #[test]
 fn invalid_payload_is_blocked_and_starts_no_server() {
-    let repo = Repository::new();
+    let repo = TestRepository::new();
     for payload in [&b""[..], b"{", b"[]", b"\xff\xfe", b"null"] {
         for agent in ["claude", "codex", "gemini", "cursor", "opencode"] {
-            let said = repo.hook(agent, payload);
+            let said = repo.run_hook(agent, payload);
             let is_blocked = said.code == Some(2) && !said.errors.trim().is_empty();
             assert!(is_blocked || said.output.contains("deny"), "{agent} {payload:?}: {said:?}");
         }
     }
     for agent in ["claude", "codex"] {
-        let said = repo.hook(agent, br#"{"hook_event_name": "PreToolUse"}"#);
+        let said = repo.run_hook(agent, br#"{"hook_event_name": "PreToolUse"}"#);
         assert_eq!(said.code, Some(2), "{agent}: {said:?}");
     }
-    let said = repo.hook("claude", &vec![b' '; (16 << 20) + 4_000_000]);
+    let said = repo.run_hook("claude", &vec![b' '; (16 << 20) + 4_000_000]);
     assert_eq!(said.code, Some(2), "{said:?}");
-    assert!(repo.servers().is_empty() && repo.log().is_empty());
+    assert!(repo.server_pids().is_empty() && repo.daemon_log().is_empty());
 }
 
 #[test]
 fn misconfigured_hook_blocks_with_a_reason() {
-    let repo = Repository::new();
+    let repo = TestRepository::new();
     for arguments in [&["hook"][..], &["hook", "cladue"], &["hook", "claude", "more"], &["hook", "--agent"]] {
         let said = repo.run(arguments);
         assert_eq!((said.code, said.output.as_str()), (Some(2), ""), "{arguments:?}: {said:?}");

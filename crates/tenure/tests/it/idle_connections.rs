@@ -4,11 +4,11 @@ use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
 
 use rustix::process::{Resource, getrlimit, setrlimit};
-use tenure_testkit::{ServerProcess, serve, wait_until};
+use tenure_testkit::{ServerProcess, serve_command, wait_until};
 
 const MANY: usize = 15_000;
 /// The most memory of the server that one of them may take.
-const MOST_BYTES: usize = 8 << 10;
+const MAX_BYTES_PER_CONNECTION: usize = 8 << 10;
 
 /// A connection that has made one request, and stays.
 fn used(address: &str) -> TcpStream {
@@ -40,20 +40,20 @@ fn fifteen_thousand_idle_connections_use_little_memory_and_stay_usable() {
     let mut files = getrlimit(Resource::Nofile);
     files.current = files.maximum;
     setrlimit(Resource::Nofile, files).unwrap();
-    if files.current.is_some_and(|most| most < 16_000) {
+    if files.current.is_some_and(|limit| limit < 16_000) {
         eprintln!("this system permits no more than {:?} open files; nothing was tested", files.current);
         return;
     }
     let folder = tempfile::tempdir().unwrap();
-    let served = ServerProcess::start(&mut serve(folder.path()));
+    let served = ServerProcess::start(&mut serve_command(folder.path()));
     // What the first ones take is not theirs alone.
     let mut open: Vec<_> = (0..100).map(|_| used(&served.address)).collect();
-    let before = memory_of(served.process());
+    let before = memory_of(served.process_id());
     open.extend((0..MANY).map(|_| used(&served.address)));
-    let each = || memory_of(served.process()).saturating_sub(before) / MANY;
+    let each = || memory_of(served.process_id()).saturating_sub(before) / MANY;
     wait_until("idle connections take little memory", || {
         eprintln!("{} bytes for each", each());
-        each() <= MOST_BYTES
+        each() <= MAX_BYTES_PER_CONNECTION
     });
     for stream in open.iter_mut().step_by(500) {
         again(stream, &served.address);

@@ -2,21 +2,24 @@
 
 use std::collections::BTreeSet;
 
-use tenure_testkit::intents::{CHANNEL, OTHER};
-use tenure_testkit::pipelines::{IntentsHome, Setup, WorkerPlace, accepted, intend, intent, look, reach};
+use tenure_testkit::intents::{CHANNEL, OTHER_CHANNEL};
+use tenure_testkit::pipelines::{
+    IntentsFixture, IntentsSetup, WorkerMode, accepted_session, get_session, intent_body, submit_intent,
+    wait_for_states,
+};
 use tenure_testkit::{Response, TestClient, wait_until};
 
-use crate::intents_ledger::Story;
+use crate::intents_ledger::LedgerEvents;
 
-const BOTH: [WorkerPlace; 2] = [WorkerPlace::Inside, WorkerPlace::Apart];
+const BOTH: [WorkerMode; 2] = [WorkerMode::InProcess, WorkerMode::SeparateProcess];
 
 /// The same wish on so many connections, all of them sent before the first answer is read.
-fn at_once(home: &IntentsHome, count: usize, body: &str) -> Vec<Response> {
+fn at_once(home: &IntentsFixture, count: usize, body: &str) -> Vec<Response> {
     let mut clients: Vec<TestClient> = (0..count).map(|_| home.client()).collect();
     for client in &mut clients {
         client.send("POST /api/v3/intents", None, body).unwrap();
     }
-    clients.iter_mut().map(|client| client.answer().unwrap()).collect()
+    clients.iter_mut().map(|client| client.read_response().unwrap()).collect()
 }
 
 fn statuses(answers: &[Response]) -> Vec<u16> {
@@ -26,8 +29,8 @@ fn statuses(answers: &[Response]) -> Vec<u16> {
 }
 
 /// How many leases on tuners were ever given out, and that no resource was given out twice.
-fn tuner_leases(home: &IntentsHome) -> usize {
-    let story = Story::of_home(home);
+fn tuner_leases(home: &IntentsFixture) -> usize {
+    let story = LedgerEvents::read_home(home);
     story.check_exclusive();
     story.leases_on("tuner:").len()
 }
@@ -36,14 +39,14 @@ fn tuner_leases(home: &IntentsHome) -> usize {
 #[test]
 fn two_identical_intents_at_once_become_one_session() {
     for worker in BOTH {
-        let home = IntentsHome::new(Setup::with(worker));
-        let answers = at_once(&home, 2, &intent(CHANNEL, None));
-        let ids: BTreeSet<String> = answers.iter().map(accepted).collect();
+        let home = IntentsFixture::new(IntentsSetup::with(worker));
+        let answers = at_once(&home, 2, &intent_body(CHANNEL, None));
+        let ids: BTreeSet<String> = answers.iter().map(accepted_session).collect();
         assert_eq!(ids.len(), 1, "{answers:?}");
-        let session = reach(&mut home.client(), ids.first().unwrap(), &["RUNNING", "ENDED"]);
+        let session = wait_for_states(&mut home.client(), ids.first().unwrap(), &["RUNNING", "ENDED"]);
         assert_eq!(session["state"], "RUNNING", "{session}");
         assert_eq!(tuner_leases(&home), 1);
-        home.has_no_violation();
+        home.assert_no_violation();
     }
 }
 
@@ -51,13 +54,13 @@ fn two_identical_intents_at_once_become_one_session() {
 #[test]
 fn in_phase_one_the_second_of_two_intents_is_rejected_as_busy() {
     for worker in BOTH {
-        let home = IntentsHome::new(Setup::with(worker).in_phase_one());
-        let answers = at_once(&home, 2, &intent(CHANNEL, None));
+        let home = IntentsFixture::new(IntentsSetup::with(worker).with_api_leases());
+        let answers = at_once(&home, 2, &intent_body(CHANNEL, None));
         assert_eq!(statuses(&answers), [202, 409], "{answers:?}");
         let refused = answers.iter().find(|answer| answer.status == 409).unwrap();
-        assert_eq!((refused.code(), refused.retry_after()), ((409, "LEASE_BUSY"), Some(1)));
+        assert_eq!((refused.status_and_code(), refused.retry_after()), ((409, "LEASE_BUSY"), Some(1)));
         let taken = answers.iter().find(|answer| answer.status == 202).unwrap();
-        let session = reach(&mut home.client(), &accepted(taken), &["RUNNING", "ENDED"]);
+        let session = wait_for_states(&mut home.client(), &accepted_session(taken), &["RUNNING", "ENDED"]);
         assert_eq!(session["state"], "RUNNING", "{session}");
         assert_eq!(tuner_leases(&home), 1);
     }
@@ -66,27 +69,27 @@ fn in_phase_one_the_second_of_two_intents_is_rejected_as_busy() {
 // 5.1: S1-38, S1-39
 #[test]
 fn thousand_identical_intents_at_once_become_one_session() {
-    let home = IntentsHome::new(Setup::with(WorkerPlace::Inside));
-    let answers = at_once(&home, 1_000, &intent(CHANNEL, None));
-    let ids: BTreeSet<String> = answers.iter().map(accepted).collect();
+    let home = IntentsFixture::new(IntentsSetup::with(WorkerMode::InProcess));
+    let answers = at_once(&home, 1_000, &intent_body(CHANNEL, None));
+    let ids: BTreeSet<String> = answers.iter().map(accepted_session).collect();
     assert_eq!((answers.len(), ids.len()), (1_000, 1));
-    reach(&mut home.client(), ids.first().unwrap(), &["RUNNING"]);
+    wait_for_states(&mut home.client(), ids.first().unwrap(), &["RUNNING"]);
     assert_eq!(tuner_leases(&home), 1);
-    let story = Story::of_home(&home);
-    assert_eq!(story.of("intent.accepted").count(), 1);
+    let story = LedgerEvents::read_home(&home);
+    assert_eq!(story.of_type("intent.accepted").count(), 1);
     assert_eq!(story.leases_on("service:").len(), 1);
-    assert_eq!(home.text("started").lines().count(), 1, "one pipeline was started");
+    assert_eq!(home.read_or_empty("started").lines().count(), 1, "one pipeline was started");
 }
 
 // 5.1: S1-37, S1-39
 #[test]
 fn in_phase_one_one_of_a_thousand_intents_is_accepted() {
-    let home = IntentsHome::new(Setup::with(WorkerPlace::Inside).in_phase_one());
-    let answers = at_once(&home, 1_000, &intent(CHANNEL, None));
+    let home = IntentsFixture::new(IntentsSetup::with(WorkerMode::InProcess).with_api_leases());
+    let answers = at_once(&home, 1_000, &intent_body(CHANNEL, None));
     let (taken, refused): (Vec<_>, Vec<_>) = answers.iter().partition(|answer| answer.status == 202);
     assert_eq!((taken.len(), refused.len()), (1, 999));
-    assert!(refused.iter().all(|answer| answer.code() == (409, "LEASE_BUSY")));
-    reach(&mut home.client(), &accepted(taken[0]), &["RUNNING"]);
+    assert!(refused.iter().all(|answer| answer.status_and_code() == (409, "LEASE_BUSY")));
+    wait_for_states(&mut home.client(), &accepted_session(taken[0]), &["RUNNING"]);
     assert_eq!(tuner_leases(&home), 1);
 }
 
@@ -94,51 +97,51 @@ fn in_phase_one_one_of_a_thousand_intents_is_accepted() {
 #[test]
 fn other_parameters_for_a_channel_are_another_session_that_ends_busy() {
     for worker in BOTH {
-        let home = IntentsHome::new(Setup::with(worker));
+        let home = IntentsFixture::new(IntentsSetup::with(worker));
         let mut client = home.client();
-        let first = accepted(&intend(&mut client, CHANNEL, None));
-        reach(&mut client, &first, &["RUNNING"]);
-        let second = accepted(&intend(&mut client, CHANNEL, Some("de")));
+        let first = accepted_session(&submit_intent(&mut client, CHANNEL, None));
+        wait_for_states(&mut client, &first, &["RUNNING"]);
+        let second = accepted_session(&submit_intent(&mut client, CHANNEL, Some("de")));
         assert_ne!(first, second);
-        let session = reach(&mut client, &second, &["RUNNING", "ENDED"]);
+        let session = wait_for_states(&mut client, &second, &["RUNNING", "ENDED"]);
         let why = ["state", "reason", "outcome"].map(|name| &session[name]);
         assert_eq!(why, ["ENDED", "R_LEASE_BUSY", "REJECTED_BUSY"], "{session}");
-        assert_eq!(look(&mut client, &first)["state"], "RUNNING");
+        assert_eq!(get_session(&mut client, &first)["state"], "RUNNING");
         assert_eq!(tuner_leases(&home), 1, "it did not come so far");
-        home.has_no_violation();
+        home.assert_no_violation();
     }
 }
 
 // 5.2: S1-34
 #[test]
 fn in_phase_one_other_parameters_for_a_busy_channel_are_rejected() {
-    let home = IntentsHome::new(Setup::with(WorkerPlace::Inside).in_phase_one());
+    let home = IntentsFixture::new(IntentsSetup::with(WorkerMode::InProcess).with_api_leases());
     let mut client = home.client();
-    let first = accepted(&intend(&mut client, CHANNEL, None));
-    assert_eq!(intend(&mut client, CHANNEL, Some("de")).code(), (409, "LEASE_BUSY"));
-    reach(&mut client, &first, &["RUNNING"]);
-    assert_eq!(intend(&mut client, CHANNEL, Some("de")).code(), (409, "LEASE_BUSY"));
-    client.ask(&format!("DELETE /api/v3/sessions/{first}"), None, "").unwrap();
-    reach(&mut client, &first, &["ENDED"]);
-    let second = accepted(&intend(&mut client, CHANNEL, Some("de")));
-    reach(&mut client, &second, &["RUNNING"]);
+    let first = accepted_session(&submit_intent(&mut client, CHANNEL, None));
+    assert_eq!(submit_intent(&mut client, CHANNEL, Some("de")).status_and_code(), (409, "LEASE_BUSY"));
+    wait_for_states(&mut client, &first, &["RUNNING"]);
+    assert_eq!(submit_intent(&mut client, CHANNEL, Some("de")).status_and_code(), (409, "LEASE_BUSY"));
+    client.request(&format!("DELETE /api/v3/sessions/{first}"), None, "").unwrap();
+    wait_for_states(&mut client, &first, &["ENDED"]);
+    let second = accepted_session(&submit_intent(&mut client, CHANNEL, Some("de")));
+    wait_for_states(&mut client, &second, &["RUNNING"]);
 }
 
 // S1-1, S1-9
 #[test]
 fn only_the_worker_acquires_leases() {
-    let mut home = IntentsHome::new(Setup::with(WorkerPlace::Nowhere));
+    let mut home = IntentsFixture::new(IntentsSetup::with(WorkerMode::None));
     let mut client = home.client();
-    let first = accepted(&intend(&mut client, CHANNEL, None));
-    let second = accepted(&intend(&mut client, OTHER, None));
-    assert_eq!(look(&mut client, &first)["state"], "NEW");
-    assert_eq!(Story::of_home(&home).of("lease.issued").count(), 0, "nobody has taken a lease");
-    home.put_worker(WorkerPlace::Apart);
+    let first = accepted_session(&submit_intent(&mut client, CHANNEL, None));
+    let second = accepted_session(&submit_intent(&mut client, OTHER_CHANNEL, None));
+    assert_eq!(get_session(&mut client, &first)["state"], "NEW");
+    assert_eq!(LedgerEvents::read_home(&home).of_type("lease.issued").count(), 0, "nobody has taken a lease");
+    home.set_worker_mode(WorkerMode::SeparateProcess);
     home.start_worker();
     for id in [&first, &second] {
-        reach(&mut client, id, &["RUNNING"]);
+        wait_for_states(&mut client, id, &["RUNNING"]);
     }
-    let story = Story::of_home(&home);
+    let story = LedgerEvents::read_home(&home);
     story.check_taken_by_worker();
     assert_eq!((story.leases_on("service:").len(), story.leases_on("tuner:").len()), (2, 2));
 }
@@ -146,7 +149,7 @@ fn only_the_worker_acquires_leases() {
 /// Asks for the channel again and again, until it is answered with this status. Nobody is sent away meanwhile.
 fn ask_until(client: &mut TestClient, status: u16, from: u16) {
     wait_until("the phase changes", || {
-        let answer = intend(client, CHANNEL, None);
+        let answer = submit_intent(client, CHANNEL, None);
         assert!([status, from].contains(&answer.status), "{answer:?}");
         answer.status == status
     });
@@ -155,27 +158,30 @@ fn ask_until(client: &mut TestClient, status: u16, from: u16) {
 // 5.1: S1-34 to S1-39
 #[test]
 fn phase_changes_on_sighup_without_rejecting_intents() {
-    let home = IntentsHome::new(Setup::with(WorkerPlace::Inside));
+    let home = IntentsFixture::new(IntentsSetup::with(WorkerMode::InProcess));
     let mut client = home.client();
-    let first = accepted(&intend(&mut client, CHANNEL, None));
-    reach(&mut client, &first, &["RUNNING"]);
+    let first = accepted_session(&submit_intent(&mut client, CHANNEL, None));
+    wait_for_states(&mut client, &first, &["RUNNING"]);
 
-    home.set_line("api_leases = true");
+    home.set_intents_setting("api_leases = true");
     home.server().signal("HUP");
     ask_until(&mut client, 409, 202);
-    let answers = at_once(&home, 2, &intent(OTHER, None));
+    let answers = at_once(&home, 2, &intent_body(OTHER_CHANNEL, None));
     assert_eq!(statuses(&answers), [202, 409], "{answers:?}");
-    let second = accepted(answers.iter().find(|answer| answer.status == 202).unwrap());
-    reach(&mut client, &second, &["RUNNING"]);
+    let second = accepted_session(answers.iter().find(|answer| answer.status == 202).unwrap());
+    wait_for_states(&mut client, &second, &["RUNNING"]);
 
-    home.set_line("api_leases = false");
+    home.set_intents_setting("api_leases = false");
     home.server().signal("HUP");
     ask_until(&mut client, 202, 409);
-    for (channel, id) in [(CHANNEL, &first), (OTHER, &second)] {
-        let answers = at_once(&home, 2, &intent(channel, None));
-        assert!(answers.iter().all(|answer| accepted(answer) == *id), "it goes on, whatever the phase");
-        assert_eq!(look(&mut client, id)["state"], "RUNNING");
+    for (channel, id) in [(CHANNEL, &first), (OTHER_CHANNEL, &second)] {
+        let answers = at_once(&home, 2, &intent_body(channel, None));
+        assert!(
+            answers.iter().all(|answer| accepted_session(answer) == *id),
+            "it goes on, whatever the phase"
+        );
+        assert_eq!(get_session(&mut client, id)["state"], "RUNNING");
     }
     assert_eq!(tuner_leases(&home), 2);
-    home.has_no_violation();
+    home.assert_no_violation();
 }

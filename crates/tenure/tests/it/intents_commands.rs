@@ -2,10 +2,13 @@
 
 use serde_json::{Value, json};
 use tenure_testkit::TestHome;
-use tenure_testkit::fake_server::{FakeServer, Received};
+use tenure_testkit::fake_server::{FakeServer, ReceivedRequest};
 
 /// `tenure session ARGUMENTS…`: its exit code, what it printed, and what the server received.
-fn session(arguments: &[&str], answers: Vec<(&'static str, Value)>) -> (Option<i32>, String, Vec<Received>) {
+fn session(
+    arguments: &[&str],
+    answers: Vec<(&'static str, Value)>,
+) -> (Option<i32>, String, Vec<ReceivedRequest>) {
     let all: Vec<&str> = ["session"].into_iter().chain(arguments.iter().copied()).collect();
     let (done, received) = FakeServer::run(&all, answers);
     (done.code, done.output + &done.errors, received)
@@ -28,7 +31,7 @@ fn view(state: &str, outcome: Option<&str>, revision: u64) -> (&'static str, Val
     ("200 OK", view)
 }
 
-fn lines(received: &[Received]) -> Vec<&str> {
+fn lines(received: &[ReceivedRequest]) -> Vec<&str> {
     received.iter().map(|request| request.line.as_str()).collect()
 }
 
@@ -36,10 +39,10 @@ fn lines(received: &[Received]) -> Vec<&str> {
 #[test]
 fn start_prints_the_accepted_session() {
     let arguments = ["start", "--service", "1:0:19", "--profile", "hd", "--param", "audio=de"];
-    let (code, output, asked) = session(&arguments, vec![accepted("NEW")]);
+    let (code, output, requests) = session(&arguments, vec![accepted("NEW")]);
     assert_eq!((code, output.as_str()), (Some(0), "session      s1\nstate        NEW\ncorrelation  c\n"));
-    assert_eq!(lines(&asked), ["POST /api/v3/intents"]);
-    let body: Value = serde_json::from_str(&asked[0].body).unwrap();
+    assert_eq!(lines(&requests), ["POST /api/v3/intents"]);
+    let body: Value = serde_json::from_str(&requests[0].body).unwrap();
     assert_eq!(body, json!({ "serviceRef": "1:0:19", "profileID": "hd", "params": { "audio": "de" } }));
 
     let (_, output, _) = session(&[&arguments[..], &["--json"]].concat(), vec![accepted("NEW")]);

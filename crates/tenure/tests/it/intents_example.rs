@@ -13,12 +13,12 @@ fn example_script_runs_and_cleans_up() {
     command.env("TMPDIR", folder.path()).env("TENURE", env!("CARGO_BIN_EXE_tenure"));
     command.env("TENURE_LEDGER_RESERVE", "65536").env("TENURE_LEDGER_SEGMENT_SIZE", "65536");
     let output = command.output().unwrap();
-    let (said, complained) =
+    let (stdout, complained) =
         (String::from_utf8(output.stdout).unwrap(), String::from_utf8(output.stderr).unwrap());
-    assert!(output.status.success(), "{said}{complained}");
-    assert_eq!(complained, "", "{said}");
-    let counts = ["RUNNING", "REJECTED_NO_TUNER", "STOPPED"].map(|word| said.matches(word).count());
+    assert!(output.status.success(), "{stdout}{complained}");
+    assert_eq!(complained, "", "{stdout}");
+    let counts = ["RUNNING", "REJECTED_NO_TUNER", "STOPPED"].map(|word| stdout.matches(word).count());
     // Two lists: before the stop, and after it.
-    assert_eq!(counts, [4, 2, 1], "{said}");
+    assert_eq!(counts, [4, 2, 1], "{stdout}");
     assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0, "the temporary folder is gone");
 }

@@ -5,22 +5,22 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use serde_json::Value;
-use tenure_testkit::{TestHome, tenure};
+use tenure_testkit::{TestHome, tenure_command};
 
 /// Every event, in order.
-pub struct Story(Vec<Value>);
+pub struct LedgerEvents(Vec<Value>);
 
 /// A lease that nobody has ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct Held {
+struct ActiveLease {
     resource: String,
     session: String,
 }
 
-impl Story {
+impl LedgerEvents {
     /// Reads the ledger, also while a server writes it.
     pub fn read(folder: &Path, data: &Path) -> Self {
-        let mut command = tenure(folder);
+        let mut command = tenure_command(folder);
         let output = command.args(["log", "--json", "--data"]).arg(data).output().unwrap();
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
         let text = String::from_utf8(output.stdout).unwrap();
@@ -28,12 +28,12 @@ impl Story {
     }
 
     /// Reads the ledger of a home.
-    pub fn of_home(home: &TestHome) -> Self {
+    pub fn read_home(home: &TestHome) -> Self {
         Self::read(home.folder(), &home.path("data"))
     }
 
     /// A story that a test made up.
-    pub fn of_events(events: Vec<Value>) -> Self {
+    pub fn from_events(events: Vec<Value>) -> Self {
         Self(events)
     }
 
@@ -43,13 +43,13 @@ impl Story {
     }
 
     /// The events of this type.
-    pub fn of<'a>(&'a self, kind: &'a str) -> impl Iterator<Item = &'a Value> {
+    pub fn of_type<'a>(&'a self, kind: &'a str) -> impl Iterator<Item = &'a Value> {
         self.0.iter().filter(move |event| event["type"] == kind)
     }
 
     /// Every lease that was ever given out on a resource with this beginning.
     pub fn leases_on(&self, prefix: &str) -> Vec<&Value> {
-        let leases = self.of("lease.issued").map(|event| &event["lease"]);
+        let leases = self.of_type("lease.issued").map(|event| &event["lease"]);
         leases.filter(|lease| text(&lease["resource"]).starts_with(prefix)).collect()
     }
 
@@ -71,13 +71,13 @@ impl Story {
 
     /// No tuner, channel or recording ever belonged to two sessions, whether one asks the leases or the sessions.
     pub fn check_exclusive(&self) {
-        let mut leases: BTreeMap<u64, Held> = BTreeMap::new();
+        let mut leases: BTreeMap<u64, ActiveLease> = BTreeMap::new();
         let mut tuners: BTreeMap<u64, String> = BTreeMap::new();
         for event in &self.0 {
             let lease = &event["lease"];
             match text(&event["type"]) {
                 "lease.issued" => {
-                    let held = Held {
+                    let held = ActiveLease {
                         resource: text(&lease["resource"]).to_owned(),
                         session: text(&lease["holder"]).to_owned(),
                     };
@@ -105,26 +105,26 @@ impl Story {
 
     /// Whether leases of channels and tuners were given to the worker's sessions alone, each right before its session starts.
     pub fn check_taken_by_worker(&self) {
-        let mut fresh: Vec<&Value> = Vec::new();
+        let mut unmatched: Vec<&Value> = Vec::new();
         for event in &self.0 {
             let resource = text(&event["lease"]["resource"]);
             let is_of_session =
                 ["service:", "tuner:", "recording:"].iter().any(|domain| resource.starts_with(domain));
             match text(&event["type"]) {
-                "lease.issued" if is_of_session => fresh.push(&event["lease"]),
+                "lease.issued" if is_of_session => unmatched.push(&event["lease"]),
                 "intent.starting" => {
-                    for lease in fresh.drain(..) {
+                    for lease in unmatched.drain(..) {
                         assert_eq!(lease["holder"], event["session"]["session_id"], "{lease}");
                         assert_eq!(lease["principal"], "system:orchestrator", "{lease}");
                     }
                 }
                 _ => assert!(
-                    fresh.is_empty(),
-                    "a lease without a session that starts: {fresh:?} before {event}"
+                    unmatched.is_empty(),
+                    "a lease without a session that starts: {unmatched:?} before {event}"
                 ),
             }
         }
-        assert!(fresh.is_empty(), "a lease without a session: {fresh:?}");
+        assert!(unmatched.is_empty(), "a lease without a session: {unmatched:?}");
     }
 }
 

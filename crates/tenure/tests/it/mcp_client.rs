@@ -11,14 +11,14 @@ use rmcp::transport::{StreamableHttpClientTransport, UnixSocketHttpClient};
 use rmcp::{ClientLifecycleMode, ClientServiceExt as _, RoleClient};
 use serde_json::Value;
 use tempfile::TempDir;
-use tenure_testkit::{ServerProcess, traces};
+use tenure_testkit::{ServerProcess, leak_recorder};
 use tokio::io::copy_bidirectional;
 use tokio::net::unix::pipe;
 use tokio::net::{TcpStream, UnixListener};
 use tokio::runtime::Runtime;
 
 /// An agent with a connection of its own.
-pub struct Agent {
+pub struct McpAgent {
     runtime: Runtime,
     service: Option<RunningService<RoleClient, ()>>,
     child: Option<Child>,
@@ -27,19 +27,19 @@ pub struct Agent {
 
 /// What a tool said.
 #[derive(Debug)]
-pub struct Said {
+pub struct ToolResult {
     pub text: String,
     pub data: Value,
     pub is_error: bool,
 }
 
 /// How a client begins: with a handshake, or with requests that say everything themselves.
-pub fn ways_to_begin() -> [ClientLifecycleMode; 2] {
+pub fn lifecycle_modes() -> [ClientLifecycleMode; 2] {
     let preferred_versions = vec![ProtocolVersion::V_2026_07_28];
     [ClientLifecycleMode::Initialize, ClientLifecycleMode::Discover { preferred_versions }]
 }
 
-impl Agent {
+impl McpAgent {
     /// Starts the program, as the programs of agents do, and speaks over its standard streams.
     pub fn start(command: &mut Command) -> Self {
         Self::start_with(command, ClientLifecycleMode::Initialize)
@@ -58,7 +58,7 @@ impl Agent {
     }
 
     /// Speaks over HTTP.
-    pub fn over_http(address: &str, token: Option<&str>, begin: ClientLifecycleMode) -> Self {
+    pub fn connect_http(address: &str, token: Option<&str>, begin: ClientLifecycleMode) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let runtime = runtime();
         let socket = folder.path().join("socket");
@@ -89,27 +89,27 @@ impl Agent {
     }
 
     /// Calls a tool, which answers.
-    pub fn call(&self, name: &str, arguments: Value) -> Said {
+    pub fn call(&self, name: &str, arguments: Value) -> ToolResult {
         let result = self.try_call(name, arguments).unwrap();
         let text = result.content.iter().map(|block| block.as_text().unwrap().text.as_str()).collect();
-        let said = Said {
+        let answer = ToolResult {
             text,
             data: result.structured_content.unwrap_or_default(),
             is_error: result.is_error.unwrap_or_default(),
         };
-        traces::seen(format!("{said:?}").as_bytes());
-        said
+        leak_recorder::record_output(format!("{answer:?}").as_bytes());
+        answer
     }
 
     /// The same, and it goes well.
-    pub fn done(&self, name: &str, arguments: Value) -> Said {
+    pub fn call_successfully(&self, name: &str, arguments: Value) -> ToolResult {
         let said = self.call(name, arguments);
         assert!(!said.is_error, "{said:?}");
         said
     }
 
     /// The same, and it does not.
-    pub fn fails(&self, name: &str, arguments: Value) -> Said {
+    pub fn call_with_error(&self, name: &str, arguments: Value) -> ToolResult {
         let said = self.call(name, arguments);
         assert!(said.is_error, "{said:?}");
         said
@@ -122,7 +122,7 @@ impl Agent {
     }
 
     /// Hangs up, and waits for the program's end: its exit code, and what it said on standard error.
-    pub fn hang_up(mut self) -> (Option<i32>, String) {
+    pub fn disconnect(mut self) -> (Option<i32>, String) {
         let service = self.service.take().unwrap();
         let _ = self.runtime.block_on(service.cancel());
         let done = self.child.take().unwrap().wait_with_output().unwrap();
@@ -140,7 +140,7 @@ impl Agent {
     }
 }
 
-impl Drop for Agent {
+impl Drop for McpAgent {
     fn drop(&mut self) {
         if let Some(child) = &mut self.child {
             let _ = child.kill();
@@ -149,7 +149,7 @@ impl Drop for Agent {
     }
 }
 
-impl Said {
+impl ToolResult {
     /// What a `declare` led to.
     pub fn verdict(&self) -> &str {
         self.data["verdict"].as_str().unwrap_or_else(|| panic!("{self:?}"))
@@ -163,7 +163,7 @@ impl Said {
 }
 
 /// `tenure mcp --listen`, which says where in the way that `tenure serve` does.
-pub fn listening(command: &mut Command) -> (ServerProcess, String) {
+pub fn start_listening(command: &mut Command) -> (ServerProcess, String) {
     let served = ServerProcess::start(command);
     let address = served.address.strip_suffix("/mcp").unwrap().to_owned();
     (served, address)

@@ -4,9 +4,9 @@ use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
 
 use serde_json::json;
-use tenure_testkit::{TestHome, tenure};
+use tenure_testkit::{TestHome, tenure_command};
 
-use crate::mcp_client::{Agent, listening, ways_to_begin};
+use crate::mcp_client::{McpAgent, lifecycle_modes, start_listening};
 
 const LIST: &str = r#"{"jsonrpc":"2.0","id":1,"method":"tools/list"}"#;
 
@@ -28,11 +28,11 @@ fn post(address: &str, path: &str, headers: &[(&str, &str)]) -> (u16, String) {
 #[test]
 fn foreign_hosts_and_origins_and_requests_without_a_token_are_rejected() {
     let folder = tempfile::tempdir().unwrap();
-    let mut command = tenure(folder.path());
+    let mut command = tenure_command(folder.path());
     command.args(["mcp", "--listen", "127.0.0.1:0", "--host", "Tools.example"]);
     // Its own token is not for callers.
     command.env("TENURE_URL", "http://127.0.0.1:1").env("TENURE_TOKEN", "tnr_own");
-    let (served, address) = listening(&mut command);
+    let (served, address) = start_listening(&mut command);
     let (host, token) = (("Host", address.as_str()), ("Authorization", "Bearer tnr_abc"));
     let port = address.rsplit(':').next().unwrap();
     let local = format!("localhost:{port}");
@@ -61,7 +61,7 @@ fn foreign_hosts_and_origins_and_requests_without_a_token_are_rejected() {
     let (_, answer) = post(&address, "/mcp", &[host]);
     assert!(answer.to_lowercase().contains("www-authenticate: bearer"), "{answer}");
     served.signal("TERM");
-    assert_eq!(served.end(), (Some(0), String::new(), String::new()));
+    assert_eq!(served.wait_for_exit(), (Some(0), String::new(), String::new()));
 }
 
 #[test]
@@ -70,34 +70,34 @@ fn each_http_request_has_the_rights_of_its_own_token() {
     let reads = home.run(&["token", "create", "reads", "--scope", "leases:read"]);
     let admin = std::fs::read_to_string(home.path("data/admin.token")).unwrap();
     let mut command = home.command(&["mcp", "--listen", "127.0.0.1:0"]);
-    let (served, address) = listening(command.env_remove("TENURE_TOKEN"));
-    let wanted = json!({"touch": [{"path": "src/lib.rs"}], "agent_id": "ann"});
-    for begin in ways_to_begin() {
-        let ann = Agent::over_http(&address, Some(admin.trim_end()), begin.clone());
+    let (served, address) = start_listening(command.env_remove("TENURE_TOKEN"));
+    let declaration = json!({"touch": [{"path": "src/lib.rs"}], "agent_id": "ann"});
+    for begin in lifecycle_modes() {
+        let ann = McpAgent::connect_http(&address, Some(admin.trim_end()), begin.clone());
         let required = &ann.tools()[0].input_schema["required"];
         assert_eq!(required, &json!(["touch", "agent_id"]), "nobody else says who asks");
-        let granted = ann.done("declare", wanted.clone());
+        let granted = ann.call_successfully("declare", declaration.clone());
         assert_eq!(
             (granted.verdict(), &granted.data["leases"][0]["resource"]),
             ("GRANTED", &json!("FILE:src/lib.rs"))
         );
 
-        let reader = Agent::over_http(&address, Some(reads.output.trim_end()), begin.clone());
-        assert_eq!(reader.done("who", json!({"path": "src/lib.rs"})).data["held"], true);
-        let denied = reader.fails("declare", json!({"touch": [{"path": "b"}], "agent_id": "bob"}));
+        let reader = McpAgent::connect_http(&address, Some(reads.output.trim_end()), begin.clone());
+        assert_eq!(reader.call_successfully("who", json!({"path": "src/lib.rs"})).data["held"], true);
+        let denied = reader.call_with_error("declare", json!({"touch": [{"path": "b"}], "agent_id": "bob"}));
         assert_eq!(denied.data["error"]["code"], "FORBIDDEN", "{denied:?}");
 
-        let stranger = Agent::over_http(&address, Some("tnr_nobody"), begin.clone());
-        let denied = stranger.fails("who", json!({"path": "a"}));
+        let stranger = McpAgent::connect_http(&address, Some("tnr_nobody"), begin.clone());
+        let denied = stranger.call_with_error("who", json!({"path": "a"}));
         assert_eq!(denied.data["error"]["code"], "UNAUTHORIZED", "{denied:?}");
         assert!(!denied.text.contains("tnr_nobody"), "{denied:?}");
 
-        let missing = ann.fails("status", json!({}));
+        let missing = ann.call_with_error("status", json!({}));
         assert!(missing.text.contains("`agent_id` is missing"), "{missing:?}");
         // Another connection of the same agent knows all that there is to know.
-        let again = Agent::over_http(&address, Some(admin.trim_end()), begin);
+        let again = McpAgent::connect_http(&address, Some(admin.trim_end()), begin);
         assert_eq!(
-            again.done("release", json!({"agent_id": "ann"})).data["released"],
+            again.call_successfully("release", json!({"agent_id": "ann"})).data["released"],
             json!(granted.leases())
         );
     }
@@ -108,8 +108,8 @@ fn each_http_request_has_the_rights_of_its_own_token() {
 fn anonymous_access_to_a_local_socket_requires_the_flag() {
     let home = TestHome::new();
     let mut command = home.command(&["mcp", "--listen", "127.0.0.1:0", "--agent", "ann", "--without-token"]);
-    let (_served, address) = listening(command.env_remove("TENURE_URL").env_remove("TENURE_TOKEN"));
-    let [_, begin] = ways_to_begin();
-    let ann = Agent::over_http(&address, None, begin);
-    assert_eq!(ann.done("declare", json!({"touch": [{"path": "a"}]})).verdict(), "GRANTED");
+    let (_served, address) = start_listening(command.env_remove("TENURE_URL").env_remove("TENURE_TOKEN"));
+    let [_, begin] = lifecycle_modes();
+    let ann = McpAgent::connect_http(&address, None, begin);
+    assert_eq!(ann.call_successfully("declare", json!({"touch": [{"path": "a"}]})).verdict(), "GRANTED");
 }

@@ -6,20 +6,20 @@ use std::path::Path;
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use tenure_testkit::traces::{SECRET_FILES, files_below, take_secrets};
-use tenure_testkit::{LIMIT, ServerProcess, serve, tenure};
+use tenure_testkit::leak_recorder::{SECRET_FILES, files_below, remove_secrets};
+use tenure_testkit::{LIMIT, ServerProcess, serve_command, tenure_command};
 
-use crate::secret_scan::Scan;
+use crate::secret_scan::SecretScan;
 
 /// Everything that was seen, and every secret that must not be in it.
-struct Watched {
+struct SecretScanFixture {
     served: ServerProcess,
     admin: String,
     secrets: Vec<String>,
     seen: Vec<(String, Vec<u8>)>,
 }
 
-impl Watched {
+impl SecretScanFixture {
     /// Sends a request as it is: what comes back is seen, but for what is given to this caller alone.
     fn send(&mut self, what: &str, request: &str) -> Value {
         let mut stream = TcpStream::connect(&self.served.address).unwrap();
@@ -35,7 +35,7 @@ impl Watched {
         let json: Value = serde_json::from_str(body).unwrap_or_default();
         let mut public = json.clone();
         if head.starts_with("HTTP/1.1 2") && !json.is_null() {
-            take_secrets(&mut public, &mut |secret| self.secrets.push(secret.to_owned()));
+            remove_secrets(&mut public, &mut |secret| self.secrets.push(secret.to_owned()));
             self.see(what, format!("{head}\r\n\r\n{public}").into_bytes());
         } else {
             self.see(what, answer);
@@ -63,18 +63,21 @@ impl Watched {
     }
 }
 
-fn start(folder: &Path) -> Watched {
-    let served = ServerProcess::start(&mut serve(folder));
+fn start(folder: &Path) -> SecretScanFixture {
+    let served = ServerProcess::start(&mut serve_command(folder));
     let admin = std::fs::read_to_string(folder.join("data/admin.token")).unwrap().trim_end().to_owned();
     let key = std::fs::read_to_string(folder.join("data/token.key")).unwrap().trim_end().to_owned();
-    Watched { served, secrets: vec![admin.clone(), key], admin, seen: Vec::new() }
+    SecretScanFixture { served, secrets: vec![admin.clone(), key], admin, seen: Vec::new() }
 }
 
 /// Gets every kind of secret that there is: the tokens of leases, and API tokens.
-fn get_secrets(watched: &mut Watched) -> (String, String) {
-    let wish = |resource: &str| json!({ "resource": resource, "holder": "a", "ttlMs": 600_000 });
-    let lease = watched.as_admin("POST /v1/leases", &wish("db:1"));
-    watched.as_admin("POST /v1/leases/batch", &json!({ "leases": [wish("db:2"), wish("db:3")] }));
+fn get_secrets(watched: &mut SecretScanFixture) -> (String, String) {
+    let lease_request = |resource: &str| json!({ "resource": resource, "holder": "a", "ttlMs": 600_000 });
+    let lease = watched.as_admin("POST /v1/leases", &lease_request("db:1"));
+    watched.as_admin(
+        "POST /v1/leases/batch",
+        &json!({ "leases": [lease_request("db:2"), lease_request("db:3")] }),
+    );
     let (id, token) = (lease["lease"]["id"].as_str().unwrap(), lease["token"].as_str().unwrap().to_owned());
     let moved =
         watched.as_admin(&format!("POST /v1/leases/{id}/transfer"), &json!({ "token": token, "to": "b" }));
@@ -90,7 +93,7 @@ fn get_secrets(watched: &mut Watched) -> (String, String) {
 }
 
 /// Puts `secret` everywhere where it does not belong and is refused.
-fn misuse(watched: &mut Watched, id: &str, secret: &str) {
+fn misuse(watched: &mut SecretScanFixture, id: &str, secret: &str) {
     let posts = ["renew", "release", "transfer", "upgrade", "downgrade", "revoke"];
     let paths = posts.map(|verb| format!("/v1/leases/{id}/{verb}")).to_vec();
     let more = ["/v1/leases", "/v1/leases/batch", "/v1/tokens"].map(str::to_owned).to_vec();
@@ -183,16 +186,16 @@ fn no_secret_is_in_anything_that_is_printed_answered_or_stored() {
     for path in ["/metrics", "/openapi.json", "/healthz"] {
         watched.as_admin(&format!("GET {path}"), &Value::Null);
     }
-    let Watched { served, secrets, mut seen, .. } = watched;
+    let SecretScanFixture { served, secrets, mut seen, .. } = watched;
     served.signal("TERM");
-    let (code, output, errors) = served.end();
+    let (code, output, errors) = served.wait_for_exit();
     assert_eq!(code, Some(0), "{errors}");
     seen.extend([
         ("standard output".to_owned(), output.into()),
         ("standard error".to_owned(), errors.into()),
     ]);
     for command in [&["log", "--json"][..], &["log"], &["verify"], &["replay", "--at", "now"]] {
-        let output = tenure(folder.path())
+        let output = tenure_command(folder.path())
             .args(command)
             .arg("--data")
             .arg(folder.path().join("data"))
@@ -207,14 +210,14 @@ fn no_secret_is_in_anything_that_is_printed_answered_or_stored() {
             seen.push((path.display().to_string(), content));
         }
     }
-    let mut scan = Scan::default();
+    let mut scan = SecretScan::default();
     secrets.iter().for_each(|secret| scan.add(secret));
     assert!(scan.len() >= 10, "{}", scan.len());
     assert!(seen.iter().any(|(what, bytes)| what == "GET /v1/events"
         && bytes.windows(6).any(|part| part == b"event:" || part == b"data: ")));
     let found: Vec<_> = seen
         .iter()
-        .flat_map(|(what, bytes)| scan.look(bytes).into_iter().map(move |found| (what, found)))
+        .flat_map(|(what, bytes)| scan.find_in(bytes).into_iter().map(move |found| (what, found)))
         .collect();
     assert!(found.is_empty(), "{found:?}");
 }

@@ -7,36 +7,36 @@ use std::process::Stdio;
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use tenure_ledger::signing::{Passport, PublicKey, TrustedKeys};
-use tenure_testkit::history::History;
-use tenure_testkit::{CommandOutput, output, tenure};
+use tenure_testkit::sample_ledger::SampleLedger;
+use tenure_testkit::{CommandOutput, run_command, tenure_command};
 
 /// Runs `tenure passport verify` where there is nothing else.
 fn verify(arguments: &[&str]) -> CommandOutput {
     let nowhere = tempfile::tempdir().unwrap();
-    let mut command = tenure(nowhere.path());
-    let said = output(command.env_remove("HOME").args(["passport", "verify"]).args(arguments));
+    let mut command = tenure_command(nowhere.path());
+    let result = run_command(command.env_remove("HOME").args(["passport", "verify"]).args(arguments));
     assert_eq!(fs::read_dir(nowhere.path()).unwrap().count(), 0);
-    said
+    result
 }
 
-fn key_and_passport(history: &History) -> (String, String) {
-    let key = history.ask(&["passport", "key"]);
+fn key_and_passport(history: &SampleLedger) -> (String, String) {
+    let key = history.run(&["passport", "key"]);
     assert_eq!((key.code, key.output.lines().count()), (Some(0), 1), "{}", key.errors);
     (key.output.trim_end().to_owned(), history.held["passport"].as_str().unwrap().to_owned())
 }
 
 #[test]
 fn genuine_passport_shows_what_was_granted() {
-    let history = History::make(&[]);
+    let history = SampleLedger::create(&[]);
     let (key, passport) = key_and_passport(&history);
-    let found = verify(&[&passport, "--key", &key, "--json"]).only_json();
+    let found = verify(&[&passport, "--key", &key, "--json"]).expect_json();
     let lease = &history.held["lease"];
     assert_eq!((&found["leaseId"], &found["fence"]), (&lease["id"], &lease["fence"]));
     assert_eq!((&found["resource"], &found["holder"]), (&"deploy:prod".into(), &"ci-42".into()));
-    let renewed = history.log().into_iter().find(|event| event["type"] == "lease.renewed").unwrap();
+    let renewed = history.events().into_iter().find(|event| event["type"] == "lease.renewed").unwrap();
     assert_eq!(found["untilTick"], renewed["lease"]["expiresTick"]);
     assert_eq!(found["fromTick"], renewed["tick"]);
-    let keys = history.ask(&["passport", "key", "--json"]).only_json();
+    let keys = history.run(&["passport", "key", "--json"]).expect_json();
     assert_eq!((&keys["keys"][0]["id"], &keys["ledger"]), (&found["keyId"], &found["ledger"]));
     let text = verify(&[&passport, "--key", &key]);
     assert!(text.output.contains("deploy:prod") && text.output.contains("does not prove"), "{}", text.output);
@@ -46,10 +46,10 @@ fn genuine_passport_shows_what_was_granted() {
 
 #[test]
 fn passport_is_read_from_standard_input() {
-    let history = History::make(&[]);
+    let history = SampleLedger::create(&[]);
     let (key, passport) = key_and_passport(&history);
     for arguments in [&["--json"][..], &["-", "--json"]] {
-        let mut command = tenure(history.folder.path());
+        let mut command = tenure_command(history.folder.path());
         command.args(["passport", "verify", "--key", &key]).args(arguments).stdin(Stdio::piped());
         let mut child = command.spawn().unwrap();
         writeln!(child.stdin.take().unwrap(), "{passport}").unwrap();
@@ -62,7 +62,7 @@ fn passport_is_read_from_standard_input() {
 
 #[test]
 fn flipped_bit_in_a_passport_is_detected() {
-    let history = History::make(&[]);
+    let history = SampleLedger::create(&[]);
     let (key, passport) = key_and_passport(&history);
     let trusted: TrustedKeys = [PublicKey::parse(&key).unwrap()].into_iter().collect();
     let proves = |text: &str| Passport::parse(text).and_then(|passport| passport.verify(&trusted)).is_ok();
@@ -83,9 +83,9 @@ fn flipped_bit_in_a_passport_is_detected() {
 
 #[test]
 fn invalid_passport_exits_with_one_and_a_reason() {
-    let history = History::make(&[]);
+    let history = SampleLedger::create(&[]);
     let (key, passport) = key_and_passport(&history);
-    let (other_key, _) = key_and_passport(&History::make(&[]));
+    let (other_key, _) = key_and_passport(&SampleLedger::create(&[]));
     let mut altered = passport.clone().into_bytes();
     altered[40] = if altered[40] == b'A' { b'B' } else { b'A' };
     let altered = String::from_utf8(altered).unwrap();

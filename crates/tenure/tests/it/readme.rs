@@ -4,7 +4,7 @@ use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use tenure_testkit::{TestHome, program};
+use tenure_testkit::{TestHome, program_path};
 
 const README: &str = include_str!("../../../../README.md");
 
@@ -39,7 +39,7 @@ fn readme_commands_work_in_the_order_of_the_page() {
     command.env("PATH", path).env("TENURE_URL", format!("http://{}", home.server().address));
     command.env("TENURE_TOKEN", home.token());
 
-    let done = tenure_testkit::output(&mut command);
+    let done = tenure_testkit::run_command(&mut command);
 
     assert_eq!(done.code, Some(0), "{done:?}");
     let outputs: Vec<_> = done.output.split("== section\n").skip(1).collect();
@@ -83,7 +83,7 @@ fn blocks() -> Vec<&'static str> {
 fn clone_in(folder: &Path) {
     let clone = folder.join("clone");
     std::fs::create_dir_all(clone.join("target/release")).unwrap();
-    symlink(program(), clone.join("target/release/tenure")).unwrap();
+    symlink(program_path(), clone.join("target/release/tenure")).unwrap();
     symlink(Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples"), clone.join("examples")).unwrap();
 }
 

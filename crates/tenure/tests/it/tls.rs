@@ -10,7 +10,7 @@ use std::sync::Arc;
 use rustls::crypto::aws_lc_rs;
 use rustls::pki_types::{CertificateDer, ServerName};
 use rustls::{ClientConfig, ClientConnection, RootCertStore, StreamOwned};
-use tenure_testkit::{LIMIT, ServerProcess, run, serve, wait_until};
+use tenure_testkit::{LIMIT, ServerProcess, run_expecting_failure, serve_command, wait_until};
 
 fn certificate(folder: &Path) -> CertificateDer<'static> {
     let made = rcgen::generate_simple_self_signed(vec!["localhost".to_owned()]).unwrap();
@@ -45,7 +45,7 @@ fn ask(address: &str, trusted: &CertificateDer<'static>) -> Option<String> {
 fn certificate_is_reloaded_on_sighup() {
     let folder = tempfile::tempdir().unwrap();
     let old = certificate(folder.path());
-    let mut command = serve(folder.path());
+    let mut command = serve_command(folder.path());
     command.env("TENURE_TLS_CERTIFICATE", "server.pem").env("TENURE_TLS_KEY", "server.key");
     let served = ServerProcess::start(&mut command);
     let is_shown =
@@ -59,7 +59,7 @@ fn certificate_is_reloaded_on_sighup() {
     served.signal("HUP");
     assert!(is_shown(&new), "what cannot be used changes nothing");
     served.signal("TERM");
-    let (code, _, errors) = served.end();
+    let (code, _, errors) = served.wait_for_exit();
     assert_eq!(code, Some(0), "{errors}");
     assert!(errors.contains("the certificate was read again"), "{errors}");
 }
@@ -69,13 +69,13 @@ fn key_readable_by_other_users_is_78() {
     let folder = tempfile::tempdir().unwrap();
     certificate(folder.path());
     fs::set_permissions(folder.path().join("server.key"), Permissions::from_mode(0o644)).unwrap();
-    let mut command = serve(folder.path());
+    let mut command = serve_command(folder.path());
     command.env("TENURE_TLS_CERTIFICATE", "server.pem").env("TENURE_TLS_KEY", "server.key");
-    let (code, errors) = run(&mut command);
+    let (code, errors) = run_expecting_failure(&mut command);
     assert_eq!(code, 78, "{errors}");
     assert!(errors.contains("server.key") && errors.contains("chmod 600"), "{errors}");
     command.env_remove("TENURE_TLS_KEY");
-    let (code, errors) = run(&mut command);
+    let (code, errors) = run_expecting_failure(&mut command);
     assert_eq!(code, 78, "{errors}");
     assert!(errors.contains("no `tls.key`"), "{errors}");
 }

@@ -2,7 +2,7 @@
 //! port. It keeps a state, records in which order commands took effect, and stalls when it is told to.
 
 mod http;
-mod socket;
+mod websocket;
 
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
@@ -19,60 +19,60 @@ use tokio::time::timeout;
 
 /// What it does with commands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Mood {
+pub enum StallMode {
     /// Obeys at once.
-    Obeys,
+    None,
     /// Does not read bodies or messages.
-    StallsBeforeReading,
+    BeforeReading,
     /// Reads everything, and obeys only when it is told to go on, even if the client is gone by then.
-    StallsBeforeObeying,
+    BeforeApplying,
 }
 
 /// A request as it came in.
 #[derive(Debug, Clone)]
-pub struct Seen {
+pub struct ReceivedRequest {
     pub line: String,
     pub headers: Vec<(String, String)>,
 }
 
 /// The device's inside.
-pub struct Inside {
+pub struct DeviceState {
     state: Mutex<Map<String, Value>>,
-    obeyed: Mutex<Vec<String>>,
-    seen: Mutex<Vec<Seen>>,
-    mood: watch::Sender<Mood>,
+    applied_commands: Mutex<Vec<String>>,
+    received_requests: Mutex<Vec<ReceivedRequest>>,
+    stall_mode: watch::Sender<StallMode>,
     changed: broadcast::Sender<()>,
     /// Bytes of bodies.
-    received: AtomicU64,
+    received_bytes: AtomicU64,
     /// WebSockets that are open, and that ever were.
     sockets: watch::Sender<usize>,
-    opened: AtomicUsize,
+    opened_sockets: AtomicUsize,
     /// Commands under way, and the most that there ever were at once.
-    moving: AtomicUsize,
-    most_moving: AtomicUsize,
+    pending_commands: AtomicUsize,
+    max_pending_commands: AtomicUsize,
 }
 
 /// A device that runs. Dropped, it is gone from the network.
-pub struct Wled {
+pub struct FakeWled {
     pub address: SocketAddr,
-    pub inside: Arc<Inside>,
+    pub device: Arc<DeviceState>,
     serving: JoinHandle<()>,
 }
 
-impl Drop for Wled {
+impl Drop for FakeWled {
     fn drop(&mut self) {
         self.serving.abort();
     }
 }
 
-impl Wled {
+impl FakeWled {
     pub async fn start() -> Self {
         Self::start_on(TcpSocket::new_v4().unwrap(), false).await
     }
 
     /// One that takes a few bytes at a time, as a microcontroller does, and does what it has read whether or not the
     /// caller is still there.
-    pub async fn start_small() -> Self {
+    pub async fn start_with_small_buffer() -> Self {
         let socket = TcpSocket::new_v4().unwrap();
         socket.set_recv_buffer_size(4 << 10).unwrap();
         Self::start_on(socket, true).await
@@ -81,23 +81,23 @@ impl Wled {
     async fn start_on(socket: TcpSocket, is_stubborn: bool) -> Self {
         let state = json!({"on": true, "bri": 127, "transition": 7, "ps": -1, "pl": -1, "mainseg": 0});
         let Value::Object(state) = state else { unreachable!() };
-        let inside = Arc::new(Inside {
+        let inside = Arc::new(DeviceState {
             state: Mutex::new(state),
-            obeyed: Mutex::default(),
-            seen: Mutex::default(),
-            mood: watch::Sender::new(Mood::Obeys),
+            applied_commands: Mutex::default(),
+            received_requests: Mutex::default(),
+            stall_mode: watch::Sender::new(StallMode::None),
             changed: broadcast::Sender::new(64),
-            received: AtomicU64::new(0),
+            received_bytes: AtomicU64::new(0),
             sockets: watch::Sender::new(0),
-            opened: AtomicUsize::new(0),
-            moving: AtomicUsize::new(0),
-            most_moving: AtomicUsize::new(0),
+            opened_sockets: AtomicUsize::new(0),
+            pending_commands: AtomicUsize::new(0),
+            max_pending_commands: AtomicUsize::new(0),
         });
         socket.bind(([127, 0, 0, 1], 0).into()).unwrap();
         let listener = socket.listen(64).unwrap();
         let address = listener.local_addr().unwrap();
         let serving = tokio::spawn(serve(listener, inside.clone(), is_stubborn));
-        Self { address, inside, serving }
+        Self { address, device: inside, serving }
     }
 
     pub fn url(&self) -> String {
@@ -105,69 +105,69 @@ impl Wled {
     }
 
     /// From now on it behaves like this.
-    pub fn feel(&self, mood: Mood) {
-        self.inside.mood.send_replace(mood);
+    pub fn set_stall_mode(&self, mood: StallMode) {
+        self.device.stall_mode.send_replace(mood);
     }
 
     /// Which commands took effect, in their order.
-    pub fn obeyed(&self) -> Vec<String> {
-        lock(&self.inside.obeyed).clone()
+    pub fn applied_commands(&self) -> Vec<String> {
+        lock(&self.device.applied_commands).clone()
     }
 
     /// Which requests came, in their order.
-    pub fn seen(&self) -> Vec<Seen> {
-        lock(&self.inside.seen).clone()
+    pub fn received_requests(&self) -> Vec<ReceivedRequest> {
+        lock(&self.device.received_requests).clone()
     }
 
     pub fn state(&self, name: &str) -> Value {
-        lock(&self.inside.state).get(name).cloned().unwrap_or(Value::Null)
+        lock(&self.device.state).get(name).cloned().unwrap_or(Value::Null)
     }
 
-    pub fn received(&self) -> u64 {
-        self.inside.received.load(Ordering::Acquire)
+    pub fn received_bytes(&self) -> u64 {
+        self.device.received_bytes.load(Ordering::Acquire)
     }
 
     /// How many commands are under way.
-    pub fn moving(&self) -> usize {
-        self.inside.moving.load(Ordering::Acquire)
+    pub fn pending_commands(&self) -> usize {
+        self.device.pending_commands.load(Ordering::Acquire)
     }
 
-    pub fn most_moving(&self) -> usize {
-        self.inside.most_moving.load(Ordering::Acquire)
+    pub fn max_pending_commands(&self) -> usize {
+        self.device.max_pending_commands.load(Ordering::Acquire)
     }
 
     /// How many WebSockets were ever opened.
-    pub fn opened(&self) -> usize {
-        self.inside.opened.load(Ordering::Acquire)
+    pub fn opened_sockets(&self) -> usize {
+        self.device.opened_sockets.load(Ordering::Acquire)
     }
 
     /// Waits until so many WebSockets are open.
-    pub async fn has_sockets(&self, count: usize) {
-        let mut sockets = self.inside.sockets.subscribe();
+    pub async fn wait_for_sockets(&self, count: usize) {
+        let mut sockets = self.device.sockets.subscribe();
         let waited = timeout(Duration::from_secs(20), sockets.wait_for(|now| *now == count)).await;
-        assert!(waited.is_ok(), "{count} WebSockets expected, {} are open", *self.inside.sockets.borrow());
+        assert!(waited.is_ok(), "{count} WebSockets expected, {} are open", *self.device.sockets.borrow());
     }
 
     /// Waits until this holds.
-    pub async fn until(&self, what: &str, holds: impl Fn(&Self) -> bool) {
+    pub async fn wait_until(&self, what: &str, holds: impl Fn(&Self) -> bool) {
         for _ in 0..2_000 {
             if holds(self) {
                 return;
             }
             tokio::time::sleep(Duration::from_millis(10)).await;
         }
-        panic!("never: {what}; obeyed {:?}, seen {:?}", self.obeyed(), self.seen());
+        panic!("never: {what}; obeyed {:?}, seen {:?}", self.applied_commands(), self.received_requests());
     }
 }
 
-impl Inside {
+impl DeviceState {
     /// Waits until it does not behave like this.
-    async fn not(&self, mood: Mood) {
-        let _ = self.mood.subscribe().wait_for(|now| *now != mood).await;
+    async fn wait_while(&self, mood: StallMode) {
+        let _ = self.stall_mode.subscribe().wait_for(|now| *now != mood).await;
     }
 
     /// Obeys: the command takes effect.
-    fn obey(&self, command: &str, fields: &Map<String, Value>) {
+    fn apply(&self, command: &str, fields: &Map<String, Value>) {
         let mut state = lock(&self.state);
         for (name, value) in fields {
             // `v` asks for an answer; `"t"` toggles.
@@ -180,7 +180,7 @@ impl Inside {
                 _ => drop(state.insert(name.clone(), value.clone())),
             }
         }
-        lock(&self.obeyed).push(command.to_owned());
+        lock(&self.applied_commands).push(command.to_owned());
         let _ = self.changed.send(());
     }
 
@@ -191,12 +191,12 @@ impl Inside {
     }
 }
 
-async fn serve(listener: TcpListener, inside: Arc<Inside>, is_stubborn: bool) {
+async fn serve(listener: TcpListener, inside: Arc<DeviceState>, is_stubborn: bool) {
     let mut connections = tokio::task::JoinSet::new();
     while let Ok((stream, _)) = listener.accept().await {
         let inside = inside.clone();
         connections.spawn(async move {
-            let service = service_fn(move |request| http::answer(inside.clone(), request));
+            let service = service_fn(move |request| http::handle(inside.clone(), request));
             let connection = hyper::server::conn::http1::Builder::new()
                 .half_close(is_stubborn)
                 .serve_connection(TokioIo::new(stream), service);

@@ -3,18 +3,19 @@
 use std::collections::BTreeMap;
 
 use tenure_api::{
-    AgentChange, AgentLease, AgentLeases, AgentView, AgentWait, Agents, Beat, Contention, ContentionEdge,
-    ContentionNode, DigestIdentity, DigestRecovery, Heartbeat, Manifest, ManifestIntent, ManifestObject,
-    PendingIntent, Reconciled, Rejected, ReleasedLeases, ReportState, ResourceState, StateDigest, Touch,
-    Touched, TrueLease, Verdict, Wanted,
+    AgentEventDetails, AgentLease, AgentLeaseIds, AgentList, AgentReleaseResult, AgentStateReport, AgentView,
+    AgentWait, ContentionEdge, ContentionGraph, ContentionNode, DigestIdentity, DigestRecovery,
+    HeartbeatRejection, HeartbeatRenewal, HeartbeatResult, Manifest, ManifestIntent, ManifestObject,
+    ManifestVerdict, PendingIntent, ReconcileResult, ReconciledLease, ResourceAccess, ResourceState,
+    ResourceTouchReport, StateDigest, TouchResult,
 };
 
 use super::{AT, LATER, Samples, full_and_none, list, some, texts};
 
-pub(super) fn add(samples: &mut Samples) {
-    samples.both([wanted()]);
-    samples.both([lease()]);
-    samples.both(full_and_none(|full| ResourceState {
+pub(super) fn add_samples(samples: &mut Samples) {
+    samples.add_round_trip([resource_access()]);
+    samples.add_round_trip([lease()]);
+    samples.add_round_trip(full_and_none(|full| ResourceState {
         resource: "FILE:src/lib.rs".into(),
         held: full,
         leases: list(full, [lease()]),
@@ -22,9 +23,9 @@ pub(super) fn add(samples: &mut Samples) {
     }));
     contention(samples);
     leases(samples);
-    samples.out([object()]);
-    samples.out(full_and_none(intent));
-    samples.out(full_and_none(|full| Manifest {
+    samples.add_serialized([object()]);
+    samples.add_serialized(full_and_none(intent));
+    samples.add_serialized(full_and_none(|full| Manifest {
         session_id: "s-1".into(),
         agent_id: "agent-1".into(),
         intents: vec![intent(full)],
@@ -32,15 +33,15 @@ pub(super) fn add(samples: &mut Samples) {
         priority_timestamp: some(full, 1_000_u64),
         wait_timeout_ms: some(full, 5_000_u64),
     }));
-    samples.both([
-        Verdict::Granted { leases: vec![lease()] },
-        Verdict::Wait {
+    samples.add_round_trip([
+        ManifestVerdict::Granted { leases: vec![lease()] },
+        ManifestVerdict::Wait {
             wait_timeout_ms: 5_000,
             wait_until: LATER.into(),
             position: 2,
             blocked_by: vec!["agent-2".into()],
         },
-        Verdict::Die {
+        ManifestVerdict::Die {
             retry_after_ms: 250,
             priority_timestamp: 1_000,
             blocked_by: vec!["agent-2".into()],
@@ -48,7 +49,7 @@ pub(super) fn add(samples: &mut Samples) {
         },
     ]);
     states(samples);
-    samples.both(full_and_none(change));
+    samples.add_round_trip(full_and_none(agent_event_details));
 }
 
 fn contention(samples: &mut Samples) {
@@ -66,9 +67,9 @@ fn contention(samples: &mut Samples) {
         wait_timeout_ms: 5_000,
         one_of_several: full,
     };
-    samples.both(full_and_none(node));
-    samples.both(full_and_none(edge));
-    samples.both(full_and_none(|full| Contention {
+    samples.add_round_trip(full_and_none(node));
+    samples.add_round_trip(full_and_none(edge));
+    samples.add_round_trip(full_and_none(|full| ContentionGraph {
         nodes: list(full, [node(true), node(false)]),
         edges: list(full, [edge(true), edge(false)]),
         truncated: full,
@@ -76,20 +77,23 @@ fn contention(samples: &mut Samples) {
 }
 
 fn leases(samples: &mut Samples) {
-    samples.out([AgentLeases { agent_id: "agent-1".into(), lease_ids: vec!["4f1d09aa-17".into()] }]);
-    let beat = Beat { id: "4f1d09aa-17".into(), expires_at: LATER.into(), remaining_ms: 30_000 };
-    let rejected = Rejected { id: "4f1d09aa-16".into(), code: "EXPIRED".into() };
-    samples.both([beat.clone()]);
-    samples.both([rejected.clone()]);
-    samples.both(full_and_none(|full| Heartbeat {
+    samples.add_serialized([AgentLeaseIds {
+        agent_id: "agent-1".into(),
+        lease_ids: vec!["4f1d09aa-17".into()],
+    }]);
+    let beat = HeartbeatRenewal { id: "4f1d09aa-17".into(), expires_at: LATER.into(), remaining_ms: 30_000 };
+    let rejected = HeartbeatRejection { id: "4f1d09aa-16".into(), code: "EXPIRED".into() };
+    samples.add_round_trip([beat.clone()]);
+    samples.add_round_trip([rejected.clone()]);
+    samples.add_round_trip(full_and_none(|full| HeartbeatResult {
         renewed: list(full, [beat.clone()]),
         rejected: list(full, [rejected.clone()]),
     }));
-    samples.both(full_and_none(|full| ReleasedLeases {
+    samples.add_round_trip(full_and_none(|full| AgentReleaseResult {
         released: vec!["4f1d09aa-17".into()],
         unknown: texts(full, ["4f1d09aa-99"]),
     }));
-    let known = |full| TrueLease {
+    let known = |full| ReconciledLease {
         held: full,
         state: if full { "RELEASED" } else { "UNKNOWN" }.into(),
         remaining_ms: 0,
@@ -101,8 +105,8 @@ fn leases(samples: &mut Samples) {
         ended_at: some(full, AT),
         held_by: texts(full, ["agent-2"]),
     };
-    samples.both(full_and_none(known));
-    samples.both(full_and_none(|full| Reconciled {
+    samples.add_round_trip(full_and_none(known));
+    samples.add_round_trip(full_and_none(|full| ReconcileResult {
         leases: BTreeMap::from([("4f1d09aa-17".to_owned(), known(full))]),
     }));
 }
@@ -115,10 +119,10 @@ fn states(samples: &mut Samples) {
     };
     let digest =
         |full| StateDigest { version: "1.0".into(), identity: identity.clone(), recovery: recovery(full) };
-    samples.out([identity.clone()]);
-    samples.out(full_and_none(recovery));
-    samples.out(full_and_none(digest));
-    samples.out(full_and_none(|full| ReportState {
+    samples.add_serialized([identity.clone()]);
+    samples.add_serialized(full_and_none(recovery));
+    samples.add_serialized(full_and_none(digest));
+    samples.add_serialized(full_and_none(|full| AgentStateReport {
         session_id: "s-1".into(),
         state: "EXECUTING".into(),
         digest: some(full, digest(true)),
@@ -126,7 +130,7 @@ fn states(samples: &mut Samples) {
     let pending =
         PendingIntent { resource: "FILE:src/lib.rs".into(), predicate: "MUTATES".into(), now: "FREE".into() };
     let wait = AgentWait {
-        wants: vec![wanted()],
+        wants: vec![resource_access()],
         since: AT.into(),
         wait_until: LATER.into(),
         blocked_by: vec!["agent-2".into()],
@@ -146,30 +150,30 @@ fn states(samples: &mut Samples) {
         held_ms: 1_500,
         pending: list(full, [pending.clone()]),
     };
-    samples.both([pending.clone()]);
-    samples.both([wait.clone()]);
-    samples.both(full_and_none(view));
-    samples.both(full_and_none(|full| Agents { agents: list(full, [view(true), view(false)]) }));
-    samples.out([Touch { resources: vec![wanted()] }]);
-    samples.both([Touched { within: 1 }]);
+    samples.add_round_trip([pending.clone()]);
+    samples.add_round_trip([wait.clone()]);
+    samples.add_round_trip(full_and_none(view));
+    samples.add_round_trip(full_and_none(|full| AgentList { agents: list(full, [view(true), view(false)]) }));
+    samples.add_serialized([ResourceTouchReport { resources: vec![resource_access()] }]);
+    samples.add_round_trip([TouchResult { within: 1 }]);
 }
 
-pub(super) fn wanted() -> Wanted {
-    Wanted { resource: "FILE:src/lib.rs".into(), predicate: "MUTATES".into() }
+pub(super) fn resource_access() -> ResourceAccess {
+    ResourceAccess { resource: "FILE:src/lib.rs".into(), predicate: "MUTATES".into() }
 }
 
-pub(super) fn change(full: bool) -> AgentChange {
-    AgentChange {
+pub(super) fn agent_event_details(full: bool) -> AgentEventDetails {
+    AgentEventDetails {
         agent_id: "agent-1".into(),
         session_id: some(full, "s-1"),
         state: some(full, "EXECUTING"),
         priority_timestamp: some(full, 1_000_u64),
         epoch: some(full, 2_u64),
         ticket: some(full, 5_u64),
-        wants: list(full, [wanted()]),
+        wants: list(full, [resource_access()]),
         wait_until: some(full, LATER),
         retry_after_ms: some(full, 250_u64),
-        outside: list(full, [wanted()]),
+        outside: list(full, [resource_access()]),
         leases: texts(full, ["4f1d09aa-17"]),
         held_ms: some(full, 1_500_u64),
     }

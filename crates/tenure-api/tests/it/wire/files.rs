@@ -1,55 +1,64 @@
 //! Samples of the files API.
 
 use tenure_api::{
-    AuditedTree, Blame, BlamedLine, BlockerReport, BlockerReports, CommitNote, FileAsk, FileChange,
-    FileCommit, FileEventKind, FileForce, FileGive, FileNews, FileOwner, FileSpeaker, FileStaged,
-    FileVerdict, FileView, FileWaiter, Files, HeldBy, LeftBy, OneFile, SessionOfAgent, Standing, VerdictKind,
+    AuditedWorktree, Blame, BlamedLine, BlockerReport, BlockerReportList, CommitReport, CommitResult,
+    FileAcquireRequest, FileCaller, FileEventDetails, FileEventKind, FileEventReport,
+    FileForceReleaseRequest, FileGiveRequest, FileOwner, FileSessionView, FileStatus, FileVerdict,
+    FileVerdictKind, FileView, FileWaiter, FilesOverview, GrantGeneration, HeldFileView, StagedFilesRequest,
+    UncommittedFile,
 };
 
 use super::{AT, LATER, Samples, full_and_none, list, some, texts};
 
-pub(super) fn add(samples: &mut Samples) {
+pub(super) fn add_samples(samples: &mut Samples) {
     requests(samples);
-    samples.both([owner()]);
-    samples.both([held()]);
-    samples.both([left()]);
-    samples.both([VerdictKind::Granted, VerdictKind::Wait, VerdictKind::Blocked, VerdictKind::Stale]);
-    samples.both([standing()]);
-    samples.both(full_and_none(|full| FileVerdict {
-        verdict: if full { VerdictKind::Blocked } else { VerdictKind::Granted },
+    samples.add_round_trip([owner()]);
+    samples.add_round_trip([held_file()]);
+    samples.add_round_trip([uncommitted_file()]);
+    samples.add_round_trip([
+        FileVerdictKind::Granted,
+        FileVerdictKind::Wait,
+        FileVerdictKind::Blocked,
+        FileVerdictKind::Stale,
+    ]);
+    samples.add_round_trip([grant_generation()]);
+    samples.add_round_trip(full_and_none(|full| FileVerdict {
+        verdict: if full { FileVerdictKind::Blocked } else { FileVerdictKind::Granted },
         holder: "file:claude:s-1".into(),
-        held: list(full, [held()]),
+        held: list(full, [held_file()]),
         retry_in_ms: some(full, 30_000_u64),
         report: some(full, "BR-5"),
         retry_interval_seconds: 30,
         circle: texts(full, ["file:claude:s-1", "file:codex:s-2"]),
-        left_dirty: list(full, [left()]),
+        left_dirty: list(full, [uncommitted_file()]),
         stale: texts(full, ["src/lib.rs"]),
         newly: full,
-        standing: some(full, standing()),
+        standing: some(full, grant_generation()),
     }));
-    samples.both(full_and_none(|full| CommitNote {
+    samples.add_round_trip(full_and_none(|full| CommitResult {
         released: texts(full, ["src/lib.rs"]),
-        foreign: list(full, [held()]),
-        left_dirty: list(full, [left()]),
+        foreign: list(full, [held_file()]),
+        left_dirty: list(full, [uncommitted_file()]),
     }));
-    samples.both(full_and_none(report));
-    samples.both(full_and_none(|full| BlockerReports { reports: list(full, [report(true), report(false)]) }));
+    samples.add_round_trip(full_and_none(report));
+    samples.add_round_trip(full_and_none(|full| BlockerReportList {
+        reports: list(full, [report(true), report(false)]),
+    }));
     views(samples);
-    samples.both(full_and_none(change));
+    samples.add_round_trip(full_and_none(file_event_details));
 }
 
 fn requests(samples: &mut Samples) {
-    let speaker = |full| FileSpeaker {
+    let caller = |full| FileCaller {
         agent: "claude".into(),
         session: "s-1".into(),
         subagent: some(full, "a-1"),
         parent: some(full, "s-0"),
         task: some(full, "fix the parser"),
     };
-    samples.out(full_and_none(speaker));
-    samples.out(full_and_none(|full| FileAsk {
-        speaker: speaker(full),
+    samples.add_serialized(full_and_none(caller));
+    samples.add_serialized(full_and_none(|full| FileAcquireRequest {
+        speaker: caller(full),
         cwd: "/repo".into(),
         paths: texts(full, ["src/lib.rs"]),
         entries: texts(full, ["src"]),
@@ -68,27 +77,30 @@ fn requests(samples: &mut Samples) {
         FileEventKind::Ended,
         FileEventKind::Guarding,
     ];
-    samples.out(kinds);
-    samples.out(full_and_none(|full| FileNews {
-        speaker: speaker(full),
+    samples.add_serialized(kinds);
+    samples.add_serialized(full_and_none(|full| FileEventReport {
+        speaker: caller(full),
         event: FileEventKind::Wrote,
         cwd: some(full, "/repo"),
         paths: texts(full, ["src/lib.rs"]),
         detail: some(full, "sed -i"),
     }));
-    samples.out(full_and_none(|full| FileCommit {
+    samples.add_serialized(full_and_none(|full| CommitReport {
         root: "/repo".into(),
         paths: texts(full, ["src/lib.rs"]),
         dirty: texts(full, ["src/main.rs"]),
         session: some(full, "s-1"),
     }));
-    samples.out(full_and_none(|full| FileStaged {
+    samples.add_serialized(full_and_none(|full| StagedFilesRequest {
         root: "/repo".into(),
         paths: texts(full, ["src/lib.rs"]),
         session: some(full, "s-1"),
     }));
-    samples.out([FileGive { path: "/repo/src/lib.rs".into(), to: "s-2".into() }]);
-    samples.out([FileForce { path: "/repo/src/lib.rs".into(), reason: "the agent hangs".into() }]);
+    samples.add_serialized([FileGiveRequest { path: "/repo/src/lib.rs".into(), to: "s-2".into() }]);
+    samples.add_serialized([FileForceReleaseRequest {
+        path: "/repo/src/lib.rs".into(),
+        reason: "the agent hangs".into(),
+    }]);
 }
 
 fn views(samples: &mut Samples) {
@@ -112,14 +124,14 @@ fn views(samples: &mut Samples) {
         released_in_ms: some(full, 9_000_u64),
         waiters: list(full, [waiter(true), waiter(false)]),
     };
-    let session = |full| SessionOfAgent {
+    let session = |full| FileSessionView {
         owner: owner(),
         parent: some(full, "s-0"),
         known_ms: 2_000,
         idle_ms: 500,
         files: 1,
     };
-    let tree = |full| AuditedTree {
+    let tree = |full| AuditedWorktree {
         root: "/repo".into(),
         folders: 12,
         unwatched: 1,
@@ -134,23 +146,23 @@ fn views(samples: &mut Samples) {
         session: some(full, "s-1"),
         at: some(full, AT),
     };
-    samples.both(full_and_none(waiter));
-    samples.both(full_and_none(view));
-    samples.both(full_and_none(session));
-    samples.both(full_and_none(tree));
-    samples.both(full_and_none(|full| Files {
+    samples.add_round_trip(full_and_none(waiter));
+    samples.add_round_trip(full_and_none(view));
+    samples.add_round_trip(full_and_none(session));
+    samples.add_round_trip(full_and_none(tree));
+    samples.add_round_trip(full_and_none(|full| FilesOverview {
         files: list(full, [view(true), view(false)]),
         sessions: list(full, [session(true), session(false)]),
         audit: list(full, [tree(true), tree(false)]),
-        standing: some(full, standing()),
+        standing: some(full, grant_generation()),
     }));
-    samples.both(full_and_none(|full| OneFile {
+    samples.add_round_trip(full_and_none(|full| FileStatus {
         path: "src/lib.rs".into(),
         file: some(full, view(true)),
-        left: some(full, left()),
+        left: some(full, uncommitted_file()),
     }));
-    samples.both(full_and_none(line));
-    samples.both(full_and_none(|full| Blame {
+    samples.add_round_trip(full_and_none(line));
+    samples.add_round_trip(full_and_none(|full| Blame {
         path: "src/lib.rs".into(),
         owner: some(full, owner()),
         lines: list(full, [line(true), line(false)]),
@@ -169,8 +181,8 @@ fn owner() -> FileOwner {
     }
 }
 
-fn held() -> HeldBy {
-    HeldBy {
+fn held_file() -> HeldFileView {
+    HeldFileView {
         path: "src/lib.rs".into(),
         resource: "file:/repo/src/lib.rs".into(),
         owner: owner(),
@@ -179,12 +191,12 @@ fn held() -> HeldBy {
     }
 }
 
-fn left() -> LeftBy {
-    LeftBy { path: "src/lib.rs".into(), owner: owner(), left_ms: 700 }
+fn uncommitted_file() -> UncommittedFile {
+    UncommittedFile { path: "src/lib.rs".into(), owner: owner(), left_ms: 700 }
 }
 
-fn standing() -> Standing {
-    Standing { file: "/run/standing".into(), mark: 7 }
+fn grant_generation() -> GrantGeneration {
+    GrantGeneration { file: "/run/standing".into(), mark: 7 }
 }
 
 fn report(full: bool) -> BlockerReport {
@@ -207,8 +219,8 @@ fn report(full: bool) -> BlockerReport {
     }
 }
 
-pub(super) fn change(full: bool) -> FileChange {
-    FileChange {
+pub(super) fn file_event_details(full: bool) -> FileEventDetails {
+    FileEventDetails {
         holder: "file:claude:s-1".into(),
         agent: some(full, "claude"),
         session: some(full, "s-1"),

@@ -4,54 +4,61 @@ use std::collections::BTreeMap;
 
 use serde_json::{Map, Value};
 use tenure_api::{
-    Acquire, AcquireAll, AskChanges, ChangeMode, Changes, Code, ControlStatus, CreateToken, CreatedToken,
-    Explanation, FinishSession, Granted, GrantedAll, Guarded, IntentAccepted, IntentRequest, KeepSessions,
-    KeptSession, KeptSessions, Lease, LeaseState, LeaveGuard, OneLease, Page, Problem, Queue, Recall,
-    Refused, Release, Renew, Renewed, Revoke, RevokedToken, ServerEvent, SessionNow, SessionRuns,
-    SessionView, Sessions, TakeGuard, TakeSession, Taken, Token, Tokens, Transfer, Waiter, WipeSessions,
-    WipedSessions,
+    AcceptedIntent, AcquireRequest, ApiTokenList, ApiTokenRequest, ApiTokenView, BatchAcquireRequest, Code,
+    ControlStatus, CreatedApiToken, DenialView, Explanation, IntentRequest, IntentSessionChanges,
+    IntentSessionChangesRequest, IntentSessionFinishRequest, IntentSessionLeases, IntentSessionList,
+    IntentSessionRenewal, IntentSessionRenewalRequest, IntentSessionRenewals, IntentSessionRunningReport,
+    IntentSessionStatus, IntentSessionTakeRequest, IntentSessionView, IntentSessionWipeRequest,
+    LeaderLockGrant, LeaderLockReleaseRequest, LeaderLockRequest, Lease, LeaseGrant, LeaseGrants, LeasePage,
+    LeaseRenewal, LeaseResponse, LeaseState, ModeChangeRequest, Problem, Queue, Recall, ReleaseRequest,
+    RenewalRequest, RevocationRequest, RevokedApiToken, ServerEvent, TransferRequest, Waiter, WipeResult,
 };
 
 use super::{AT, LATER, Samples, agents, files, full_and_none, labels, list, some, texts, work};
 
-pub(super) fn add(samples: &mut Samples) {
-    samples.both([LeaseState::Active, LeaseState::Expired, LeaseState::Released]);
-    samples.both(Code::ALL.iter().copied());
-    samples.both([recall()]);
-    samples.both(full_and_none(lease));
-    samples.both(full_and_none(granted));
-    samples.both(full_and_none(|full| GrantedAll { leases: list(full, [granted(true), granted(false)]) }));
-    samples.both(full_and_none(|full| Renewed {
+pub(super) fn add_samples(samples: &mut Samples) {
+    samples.add_round_trip([LeaseState::Active, LeaseState::Expired, LeaseState::Released]);
+    samples.add_round_trip(Code::ALL.iter().copied());
+    samples.add_round_trip([recall()]);
+    samples.add_round_trip(full_and_none(lease));
+    samples.add_round_trip(full_and_none(lease_grant));
+    samples.add_round_trip(full_and_none(|full| LeaseGrants {
+        leases: list(full, [lease_grant(true), lease_grant(false)]),
+    }));
+    samples.add_round_trip(full_and_none(|full| LeaseRenewal {
         lease: lease(full),
         passport: some(full, "eyJhbGciOiJFZERTQSJ9"),
         valid_for_ms: 30_000,
     }));
-    samples.both([OneLease { lease: lease(true) }]);
-    samples.both(full_and_none(|full| Page { leases: list(full, [lease(false)]), next: some(full, "17") }));
-    samples.both([waiter()]);
-    samples.both(full_and_none(|full| Queue {
+    samples.add_round_trip([LeaseResponse { lease: lease(true) }]);
+    samples.add_round_trip(full_and_none(|full| LeasePage {
+        leases: list(full, [lease(false)]),
+        next: some(full, "17"),
+    }));
+    samples.add_round_trip([waiter()]);
+    samples.add_round_trip(full_and_none(|full| Queue {
         resource: "deploy:prod".into(),
         waiting: list(full, [waiter()]),
     }));
-    samples.both([refused()]);
-    samples.both(full_and_none(|full| Explanation {
+    samples.add_round_trip([denial()]);
+    samples.add_round_trip(full_and_none(|full| Explanation {
         resource: "deploy:prod".into(),
         held: list(full, [lease(true)]),
         waiting: list(full, [waiter()]),
-        last_refusal: some(full, refused()),
+        last_refusal: some(full, denial()),
         last_end: some(full, lease(false)),
         words: texts(full, ["deploy:prod is held by ci-42"]),
     }));
-    samples.both(full_and_none(problem));
-    samples.both(full_and_none(|full| ServerEvent {
+    samples.add_round_trip(full_and_none(problem));
+    samples.add_round_trip(full_and_none(|full| ServerEvent {
         seq: 41,
         r#type: "lease.issued".into(),
         at: AT.into(),
         lease: some(full, lease(true)),
         waiter: some(full, waiter()),
-        session: some(full, session(true)),
-        agent: some(full, agents::change(true)),
-        file: some(full, files::change(true)),
+        session: some(full, intent_session(true)),
+        agent: some(full, agents::agent_event_details(true)),
+        file: some(full, files::file_event_details(true)),
         spent: some(full, work::budget(true)),
         cause: some(full, "REVOKED"),
         detail: some(full, "the holder is gone"),
@@ -63,14 +70,25 @@ pub(super) fn add(samples: &mut Samples) {
 }
 
 fn requests(samples: &mut Samples) {
-    samples.out(full_and_none(acquire));
-    samples.out(full_and_none(|full| AcquireAll { leases: list(full, [acquire(true), acquire(false)]) }));
-    samples.out(full_and_none(|full| Renew { token: "secret".into(), ttl_ms: some(full, 1_000_u64) }));
-    samples.out(full_and_none(|full| Release { token: "secret".into(), reason: some(full, "COMPLETED") }));
-    samples.out([Transfer { token: "secret".into(), to: "ci-43".into() }]);
-    samples.out(full_and_none(|full| ChangeMode { token: "secret".into(), mode: some(full, "shared") }));
-    samples.out([Revoke { reason: "the deployment is cancelled".into() }]);
-    samples.out(full_and_none(|full| CreateToken {
+    samples.add_serialized(full_and_none(acquire));
+    samples.add_serialized(full_and_none(|full| BatchAcquireRequest {
+        leases: list(full, [acquire(true), acquire(false)]),
+    }));
+    samples.add_serialized(full_and_none(|full| RenewalRequest {
+        token: "secret".into(),
+        ttl_ms: some(full, 1_000_u64),
+    }));
+    samples.add_serialized(full_and_none(|full| ReleaseRequest {
+        token: "secret".into(),
+        reason: some(full, "COMPLETED"),
+    }));
+    samples.add_serialized([TransferRequest { token: "secret".into(), to: "ci-43".into() }]);
+    samples.add_serialized(full_and_none(|full| ModeChangeRequest {
+        token: "secret".into(),
+        mode: some(full, "shared"),
+    }));
+    samples.add_serialized([RevocationRequest { reason: "the deployment is cancelled".into() }]);
+    samples.add_serialized(full_and_none(|full| ApiTokenRequest {
         name: "ci".into(),
         scopes: vec!["lease:write".into()],
         resources: texts(full, ["deploy:*"]),
@@ -79,7 +97,7 @@ fn requests(samples: &mut Samples) {
 }
 
 fn tokens(samples: &mut Samples) {
-    let token = |full| Token {
+    let token = |full| ApiTokenView {
         id: "0f3c".into(),
         name: "ci".into(),
         principal: "token:0f3c".into(),
@@ -89,10 +107,12 @@ fn tokens(samples: &mut Samples) {
         expires_at: some(full, LATER),
         last_used_at: some(full, AT),
     };
-    samples.both(full_and_none(token));
-    samples.both([CreatedToken { token: token(true), secret: "secret".into() }]);
-    samples.both(full_and_none(|full| Tokens { tokens: list(full, [token(true), token(false)]) }));
-    samples.both([RevokedToken { token: token(true), revoked_leases: 3 }]);
+    samples.add_round_trip(full_and_none(token));
+    samples.add_round_trip([CreatedApiToken { token: token(true), secret: "secret".into() }]);
+    samples.add_round_trip(full_and_none(|full| ApiTokenList {
+        tokens: list(full, [token(true), token(false)]),
+    }));
+    samples.add_round_trip([RevokedApiToken { token: token(true), revoked_leases: 3 }]);
 }
 
 fn control_and_intents(samples: &mut Samples) {
@@ -108,8 +128,8 @@ fn control_and_intents(samples: &mut Samples) {
         heartbeat_interval_ms: 1_000,
         takeover_allowed: false,
     };
-    samples.both([held, ControlStatus::default()]);
-    samples.out(full_and_none(|full| IntentRequest {
+    samples.add_round_trip([held, ControlStatus::default()]);
+    samples.add_serialized(full_and_none(|full| IntentRequest {
         r#type: some(full, "stream.start"),
         service_ref: some(full, "1:0:1:445D:453:1:C00000:0:0:0:"),
         recording_id: some(full, "r-1"),
@@ -119,70 +139,92 @@ fn control_and_intents(samples: &mut Samples) {
         correlation_id: some(full, "c-1"),
         session_id: some(full, "s-1"),
     }));
-    samples.both(full_and_none(|full| IntentAccepted {
+    samples.add_round_trip(full_and_none(|full| AcceptedIntent {
         session_id: "s-1".into(),
         state: "ACCEPTED".into(),
         reason: some(full, "R_BUSY"),
         outcome: some(full, "REJECTED"),
         correlation_id: "c-1".into(),
     }));
-    samples.both(full_and_none(session));
-    samples.both(full_and_none(|full| Sessions { sessions: list(full, [session(true), session(false)]) }));
+    samples.add_round_trip(full_and_none(intent_session));
+    samples.add_round_trip(full_and_none(|full| IntentSessionList {
+        sessions: list(full, [intent_session(true), intent_session(false)]),
+    }));
 }
 
 fn worker(samples: &mut Samples) {
-    samples.out(full_and_none(|full| TakeGuard {
+    samples.add_serialized(full_and_none(|full| LeaderLockRequest {
         worker: "worker:b:n:17:23".into(),
         ttl_ms: 30_000,
         dead: some(full, "worker:b:n:16:22"),
     }));
-    samples.both([Guarded { guard: 7, lease_id: "4f1d09aa-7".into(), remaining_ms: 30_000 }]);
-    samples.out(full_and_none(|full| AskChanges { guard: 7, since: 12, wait_ms: some(full, 500_u64) }));
-    samples.both(full_and_none(|full| Changes {
+    samples.add_round_trip([LeaderLockGrant {
+        guard: 7,
+        lease_id: "4f1d09aa-7".into(),
+        remaining_ms: 30_000,
+    }]);
+    samples.add_serialized(full_and_none(|full| IntentSessionChangesRequest {
+        guard: 7,
+        since: 12,
+        wait_ms: some(full, 500_u64),
+    }));
+    samples.add_round_trip(full_and_none(|full| IntentSessionChanges {
         revision: 13,
-        sessions: list(full, [session(true)]),
+        sessions: list(full, [intent_session(true)]),
         more: full,
     }));
-    samples.out([TakeSession { guard: 7, session_id: "s-1".into(), tuners: 2, ttl_ms: 30_000 }]);
-    samples.out([SessionRuns { guard: 7, session_id: "s-1".into(), process: "17:23".into() }]);
-    samples.out(full_and_none(|full| FinishSession {
+    samples.add_serialized([IntentSessionTakeRequest {
+        guard: 7,
+        session_id: "s-1".into(),
+        tuners: 2,
+        ttl_ms: 30_000,
+    }]);
+    samples.add_serialized([IntentSessionRunningReport {
+        guard: 7,
+        session_id: "s-1".into(),
+        process: "17:23".into(),
+    }]);
+    samples.add_serialized(full_and_none(|full| IntentSessionFinishRequest {
         guard: 7,
         session_id: "s-1".into(),
         reason: "R_PIPELINE_EXITED".into(),
         detail: some(full, "exit code 1"),
     }));
-    let taken = |full| Taken {
+    let taken = |full| IntentSessionLeases {
         slot: some(full, 1_u32),
         leases: texts(full, ["4f1d09aa-8", "4f1d09aa-9"]),
         fences: list(full, [8, 9]),
         remaining_ms: 30_000,
     };
-    samples.both(full_and_none(taken));
-    samples.both(full_and_none(|full| SessionNow {
+    samples.add_round_trip(full_and_none(taken));
+    samples.add_round_trip(full_and_none(|full| IntentSessionStatus {
         state: "STARTING".into(),
         reason: some(full, "R_STOPPED"),
         outcome: some(full, "STOPPED"),
         taken: some(full, taken(true)),
     }));
-    samples.out(full_and_none(|full| KeepSessions {
+    samples.add_serialized(full_and_none(|full| IntentSessionRenewalRequest {
         guard: 7,
         ttl_ms: 30_000,
         sessions: texts(full, ["s-1", "s-2"]),
     }));
-    let kept = |full| KeptSession {
+    let kept = |full| IntentSessionRenewal {
         session_id: "s-1".into(),
         held: full,
         remaining_ms: 30_000,
         state: some(full, "RUNNING"),
     };
-    samples.both(full_and_none(kept));
-    samples.both(full_and_none(|full| KeptSessions {
+    samples.add_round_trip(full_and_none(kept));
+    samples.add_round_trip(full_and_none(|full| IntentSessionRenewals {
         remaining_ms: 30_000,
         sessions: list(full, [kept(true), kept(false)]),
     }));
-    samples.out(full_and_none(|full| WipeSessions { guard: 7, sessions: texts(full, ["s-1"]) }));
-    samples.both([WipedSessions { wiped: 1 }]);
-    samples.out([LeaveGuard { guard: 7 }]);
+    samples.add_serialized(full_and_none(|full| IntentSessionWipeRequest {
+        guard: 7,
+        sessions: texts(full, ["s-1"]),
+    }));
+    samples.add_round_trip([WipeResult { wiped: 1 }]);
+    samples.add_serialized([LeaderLockReleaseRequest { guard: 7 }]);
 }
 
 pub(super) fn lease(full: bool) -> Lease {
@@ -209,8 +251,8 @@ fn recall() -> Recall {
     Recall { by: "ci-43".into(), waiting: 2, remaining_ms: 9_000 }
 }
 
-fn granted(full: bool) -> Granted {
-    Granted {
+fn lease_grant(full: bool) -> LeaseGrant {
+    LeaseGrant {
         lease: lease(full),
         token: "secret".into(),
         passport: some(full, "eyJhbGciOiJFZERTQSJ9"),
@@ -231,8 +273,8 @@ fn waiter() -> Waiter {
     }
 }
 
-fn refused() -> Refused {
-    Refused {
+fn denial() -> DenialView {
+    DenialView {
         at: AT.into(),
         ago_ms: 1_000,
         code: Code::Held,
@@ -252,13 +294,13 @@ fn problem(full: bool) -> Problem {
     problem.end = some(full, "EXPIRED");
     problem.from = some(full, 41_u64);
     problem.priority_timestamp = some(full, 1_000_u64);
-    problem.outside = some(full, vec![agents::wanted()]);
+    problem.outside = some(full, vec![agents::resource_access()]);
     problem.remaining = some(full, work::budget(true));
     problem
 }
 
-fn acquire(full: bool) -> Acquire {
-    Acquire {
+fn acquire(full: bool) -> AcquireRequest {
+    AcquireRequest {
         resource: "deploy:prod".into(),
         holder: "ci-42".into(),
         ttl_ms: 30_000,
@@ -275,8 +317,8 @@ fn params() -> Map<String, Value> {
         .collect()
 }
 
-pub(super) fn session(full: bool) -> SessionView {
-    SessionView {
+pub(super) fn intent_session(full: bool) -> IntentSessionView {
+    IntentSessionView {
         session_id: "s-1".into(),
         state: "RUNNING".into(),
         reason: some(full, "R_PIPELINE_EXITED"),

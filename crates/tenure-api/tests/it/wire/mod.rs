@@ -28,7 +28,7 @@ struct Samples {
 
 impl Samples {
     /// Samples of a type that is only serialized.
-    fn out<T: Serialize>(&mut self, samples: impl IntoIterator<Item = T>) {
+    fn add_serialized<T: Serialize>(&mut self, samples: impl IntoIterator<Item = T>) {
         let name = type_name::<T>().rsplit("::").next().unwrap();
         assert!(self.types.insert(name, false).is_none(), "{name} has samples already");
         for sample in samples {
@@ -40,9 +40,9 @@ impl Samples {
     }
 
     /// Samples of a type that is also deserialized: reading a sample and writing it again changes nothing.
-    fn both<T: Serialize + DeserializeOwned>(&mut self, samples: impl IntoIterator<Item = T>) {
+    fn add_round_trip<T: Serialize + DeserializeOwned>(&mut self, samples: impl IntoIterator<Item = T>) {
         let first = self.lines.len();
-        self.out(samples);
+        self.add_serialized(samples);
         let name = type_name::<T>().rsplit("::").next().unwrap();
         self.types.insert(name, true);
         for line in &self.lines[first..] {
@@ -55,10 +55,10 @@ impl Samples {
 
 fn samples() -> Samples {
     let mut samples = Samples::default();
-    leases::add(&mut samples);
-    work::add(&mut samples);
-    agents::add(&mut samples);
-    files::add(&mut samples);
+    leases::add_samples(&mut samples);
+    work::add_samples(&mut samples);
+    agents::add_samples(&mut samples);
+    files::add_samples(&mut samples);
     samples
 }
 

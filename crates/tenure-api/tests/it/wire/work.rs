@@ -1,36 +1,36 @@
 //! Samples of the work API.
 
 use tenure_api::{
-    Bounds, Budget, ClaimWork, DeriveWork, GrantedWork, OneWork, Purpose, ReleaseWork, RenewWork, Scope,
-    SpendWork, Spent, Work,
+    Budget, BudgetLimits, SpendPurpose, SpendResult, WorkClaimRequest, WorkDerivationRequest, WorkGrant,
+    WorkReleaseRequest, WorkRenewalRequest, WorkResponse, WorkScope, WorkSpendRequest, WorkView,
 };
 
 use super::leases::lease;
 use super::{Samples, full_and_none, labels, some, texts};
 
-pub(super) fn add(samples: &mut Samples) {
-    samples.both(full_and_none(scope));
-    samples.both(full_and_none(budget));
-    samples.out(full_and_none(bounds));
-    samples.out(full_and_none(|full| ClaimWork {
+pub(super) fn add_samples(samples: &mut Samples) {
+    samples.add_round_trip(full_and_none(scope));
+    samples.add_round_trip(full_and_none(budget));
+    samples.add_serialized(full_and_none(budget_limits));
+    samples.add_serialized(full_and_none(|full| WorkClaimRequest {
         work_id: "T-17".into(),
         actor_id: "planner".into(),
         ttl_ms: some(full, 60_000_u64),
         scope: some(full, scope(true)),
-        budget: some(full, bounds(true)),
+        budget: some(full, budget_limits(true)),
         labels: labels(full),
     }));
-    samples.out(full_and_none(|full| RenewWork {
+    samples.add_serialized(full_and_none(|full| WorkRenewalRequest {
         lease_id: "4f1d09aa-17".into(),
         token: "secret".into(),
         ttl_ms: some(full, 60_000_u64),
     }));
-    samples.out(full_and_none(|full| ReleaseWork {
+    samples.add_serialized(full_and_none(|full| WorkReleaseRequest {
         lease_id: "4f1d09aa-17".into(),
         token: "secret".into(),
         reason: some(full, "ABORTED"),
     }));
-    samples.out(full_and_none(|full| DeriveWork {
+    samples.add_serialized(full_and_none(|full| WorkDerivationRequest {
         lease_id: "4f1d09aa-17".into(),
         token: "secret".into(),
         work_id: "T-17.1".into(),
@@ -39,30 +39,30 @@ pub(super) fn add(samples: &mut Samples) {
         scope: some(full, scope(true)),
         budget: budget(full),
     }));
-    samples.out(full_and_none(|full| SpendWork {
+    samples.add_serialized(full_and_none(|full| WorkSpendRequest {
         lease_id: "4f1d09aa-17".into(),
         token: "secret".into(),
         episodes: budget(full).episodes,
         tool_calls: budget(full).tool_calls,
         tokens: budget(full).tokens,
         duration_ms: budget(full).duration_ms,
-        purpose: some(full, purpose(true)),
+        purpose: some(full, spend_purpose(true)),
     }));
-    samples.out(full_and_none(purpose));
-    samples.both(full_and_none(|full| Spent {
+    samples.add_serialized(full_and_none(spend_purpose));
+    samples.add_round_trip(full_and_none(|full| SpendResult {
         lease_id: "4f1d09aa-17".into(),
         remaining: budget(full),
         exhausted: !full,
     }));
-    samples.both(full_and_none(work));
-    samples.both(full_and_none(|full| GrantedWork {
+    samples.add_round_trip(full_and_none(work_view));
+    samples.add_round_trip(full_and_none(|full| WorkGrant {
         lease: lease(full),
-        work: work(full),
+        work: work_view(full),
         token: "secret".into(),
         passport: some(full, "eyJhbGciOiJFZERTQSJ9"),
         valid_for_ms: 30_000,
     }));
-    samples.both([OneWork { lease: lease(true), work: work(true) }]);
+    samples.add_round_trip([WorkResponse { lease: lease(true), work: work_view(true) }]);
 }
 
 pub(super) fn budget(full: bool) -> Budget {
@@ -73,8 +73,8 @@ pub(super) fn budget(full: bool) -> Budget {
     }
 }
 
-fn bounds(full: bool) -> Bounds {
-    Bounds {
+fn budget_limits(full: bool) -> BudgetLimits {
+    BudgetLimits {
         episodes: some(full, 3_u64),
         tool_calls: some(full, 40_u64),
         tokens: some(full, 5_000_u64),
@@ -82,20 +82,20 @@ fn bounds(full: bool) -> Bounds {
     }
 }
 
-fn scope(full: bool) -> Scope {
-    Scope {
+fn scope(full: bool) -> WorkScope {
+    WorkScope {
         work_ids: texts(full, ["T-17*"]),
         tools: texts(full, ["cargo", "git"]),
         namespaces: texts(full, ["build"]),
     }
 }
 
-fn purpose(full: bool) -> Purpose {
-    Purpose { work_id: some(full, "T-17.1"), tool: some(full, "cargo"), namespace: some(full, "build") }
+fn spend_purpose(full: bool) -> SpendPurpose {
+    SpendPurpose { work_id: some(full, "T-17.1"), tool: some(full, "cargo"), namespace: some(full, "build") }
 }
 
-fn work(full: bool) -> Work {
-    Work {
+fn work_view(full: bool) -> WorkView {
+    WorkView {
         work_id: "T-17".into(),
         scope: some(full, scope(true)),
         budget: budget(true),

@@ -4,32 +4,34 @@
 use crate::light::LEDS;
 use crate::light::colour::{Rgb, byte, scale};
 use crate::light::parameters::Parameters;
-use crate::light::wave::{along, hills, scatter, scatter_byte, swell, turn, turns};
+use crate::light::wave::{
+    cycle_count, cycle_phase, cycle_position, pseudo_random, pseudo_random_byte, smooth_noise, smooth_wave,
+};
 
 /// A second, in the time of effects.
 const SECOND: u64 = 1_000_000;
 
 pub fn solid(look: &Parameters, _: u64, _: u32) -> Rgb {
-    look.plain()
+    look.solid_colour()
 }
 
 /// The palette, once along the strip.
 pub fn gradient(look: &Parameters, _: u64, position: u32) -> Rgb {
-    look.colour(byte(position * 256 / LEDS))
+    look.palette_colour(byte(position * 256 / LEDS))
 }
 
 /// One colour that breathes. `intensity` is how deep.
 pub fn breathe(look: &Parameters, time: u64, _: u32) -> Rgb {
-    let breath = swell(turn(time, 4 * SECOND));
-    look.plain().dimmed(255 - scale(255 - breath, look.intensity))
+    let breath = smooth_wave(cycle_phase(time, 4 * SECOND));
+    look.solid_colour().dimmed(255 - scale(255 - breath, look.intensity))
 }
 
 /// Short flashes. Never more than two a second, whatever the speed: from three on they can harm people. `intensity` is how
 /// long each lasts.
 pub fn strobe(look: &Parameters, time: u64, _: u32) -> Rgb {
     // At the highest speed, time runs twice as fast.
-    let is_lit = turn(time, SECOND) < 8 + look.intensity / 2;
-    if is_lit { look.plain() } else { Rgb::BLACK }
+    let is_lit = cycle_phase(time, SECOND) < 8 + look.intensity / 2;
+    if is_lit { look.solid_colour() } else { Rgb::BLACK }
 }
 
 /// Where on a wave of this length a position is.
@@ -40,24 +42,24 @@ fn phase(position: u32, length: u32) -> u8 {
 /// Light and dark, travelling. `intensity` is how short the waves are.
 pub fn wave(look: &Parameters, time: u64, position: u32) -> Rgb {
     let length = 160 - u32::from(look.intensity) / 2;
-    let crest = swell(phase(position, length).wrapping_sub(turn(time, 2 * SECOND)));
-    look.colour(byte(position * 256 / LEDS)).dimmed(crest)
+    let crest = smooth_wave(phase(position, length).wrapping_sub(cycle_phase(time, 2 * SECOND)));
+    look.palette_colour(byte(position * 256 / LEDS)).dimmed(crest)
 }
 
 /// Three waves of different length, added, as places on the palette.
 pub fn plasma(look: &Parameters, time: u64, position: u32) -> Rgb {
-    let first = swell(phase(position, 97).wrapping_add(turn(time, 5 * SECOND)));
-    let second = swell(phase(position, 61).wrapping_sub(turn(time, 7 * SECOND)));
-    let third = swell(phase(position, 199).wrapping_add(turn(time, 11 * SECOND)));
+    let first = smooth_wave(phase(position, 97).wrapping_add(cycle_phase(time, 5 * SECOND)));
+    let second = smooth_wave(phase(position, 61).wrapping_sub(cycle_phase(time, 7 * SECOND)));
+    let third = smooth_wave(phase(position, 199).wrapping_add(cycle_phase(time, 11 * SECOND)));
     let sum = (u32::from(first) + u32::from(second) + u32::from(third)) / 3;
-    look.colour(byte(sum)).dimmed(255 - scale(255 - second, look.intensity / 2))
+    look.palette_colour(byte(sum)).dimmed(255 - scale(255 - second, look.intensity / 2))
 }
 
 /// Rings that grow from one place after the other. `intensity` is how wide they are.
 pub fn ripple(look: &Parameters, time: u64, position: u32) -> Rgb {
     let period = 2 * SECOND;
-    let ring = turns(time, period);
-    let (middle, radius) = (scatter(11, ring) % LEDS, along(time, period, 120));
+    let ring = cycle_count(time, period);
+    let (middle, radius) = (pseudo_random(11, ring) % LEDS, cycle_position(time, period, 120));
     let width = 4 + u32::from(look.intensity) / 16;
     let off = middle.abs_diff(position).abs_diff(radius);
     if off >= width {
@@ -65,15 +67,16 @@ pub fn ripple(look: &Parameters, time: u64, position: u32) -> Rgb {
     }
     // A ring that grows gets weaker.
     let near = byte((width - off) * 255 / width);
-    look.colour(byte(ring.wrapping_mul(59) & 255)).dimmed(scale(near, 255 - turn(time, period)))
+    look.palette_colour(byte(ring.wrapping_mul(59) & 255))
+        .dimmed(scale(near, 255 - cycle_phase(time, period)))
 }
 
 /// Slow swells, one above the other, with white where they meet. `intensity` is how much of that.
 pub fn ocean(look: &Parameters, time: u64, position: u32) -> Rgb {
-    let drift = |period: u64| along(time, period * SECOND, 1 << 16);
-    let deep = hills(21, position * 6 + drift(97));
-    let high = hills(22, position * 11 + (1 << 16) - drift(61));
-    let water = look.colour(byte((u32::from(deep) + u32::from(high)) / 2));
+    let drift = |period: u64| cycle_position(time, period * SECOND, 1 << 16);
+    let deep = smooth_noise(21, position * 6 + drift(97));
+    let high = smooth_noise(22, position * 11 + (1 << 16) - drift(61));
+    let water = look.palette_colour(byte((u32::from(deep) + u32::from(high)) / 2));
     let foam = scale(deep.saturating_sub(150), high.saturating_sub(150));
     water.plus(Rgb::WHITE.dimmed(scale(foam.saturating_mul(4), look.intensity)))
 }
@@ -82,15 +85,15 @@ pub fn ocean(look: &Parameters, time: u64, position: u32) -> Rgb {
 pub fn rainbow(look: &Parameters, time: u64, position: u32) -> Rgb {
     let repeats = 1 + u32::from(look.intensity) / 32;
     let place = byte((position * repeats * 256 / LEDS) & 255);
-    look.colour(place.wrapping_sub(turn(time, 5 * SECOND)))
+    look.palette_colour(place.wrapping_sub(cycle_phase(time, 5 * SECOND)))
 }
 
 /// Every few lights one is lit, and they move on. `intensity` is how far apart.
 pub fn chase(look: &Parameters, time: u64, position: u32) -> Rgb {
     let gap = 3 + u32::from(look.intensity) / 32;
-    let step = turns(time, SECOND / 8) % gap;
+    let step = cycle_count(time, SECOND / 8) % gap;
     if (position + gap - step).is_multiple_of(gap) {
-        look.colour(byte(position * 256 / LEDS))
+        look.palette_colour(byte(position * 256 / LEDS))
     } else {
         Rgb::BLACK
     }
@@ -98,25 +101,25 @@ pub fn chase(look: &Parameters, time: u64, position: u32) -> Rgb {
 
 /// A head with a tail that fades. `intensity` is how long the tail is.
 pub fn comet(look: &Parameters, time: u64, position: u32) -> Rgb {
-    let head = along(time, 3 * SECOND, LEDS);
+    let head = cycle_position(time, 3 * SECOND, LEDS);
     let behind = (head + LEDS - position) % LEDS;
     tail(look, behind, 8 + u32::from(look.intensity) / 2)
 }
 
 /// A light that goes there and back. `intensity` is how wide it is.
 pub fn scanner(look: &Parameters, time: u64, position: u32) -> Rgb {
-    let way = along(time, 4 * SECOND, 2 * (LEDS - 1));
+    let way = cycle_position(time, 4 * SECOND, 2 * (LEDS - 1));
     let middle = if way < LEDS { way } else { 2 * (LEDS - 1) - way };
     tail(look, middle.abs_diff(position), 4 + u32::from(look.intensity) / 8)
 }
 
 /// A colour covers the strip, then the next one covers that.
 pub fn wipe(look: &Parameters, time: u64, position: u32) -> Rgb {
-    let round = turns(time, 3 * SECOND);
-    let is_covered = position <= along(time, 3 * SECOND, LEDS);
+    let round = cycle_count(time, 3 * SECOND);
+    let is_covered = position <= cycle_position(time, 3 * SECOND, LEDS);
     // Colours that follow each other lie far apart on the palette.
     let place = |round: u32| byte(round.wrapping_mul(83) & 255);
-    look.colour(place(if is_covered { round.wrapping_add(1) } else { round }))
+    look.palette_colour(place(if is_covered { round.wrapping_add(1) } else { round }))
 }
 
 /// What is lit this far from the brightest light.
@@ -124,42 +127,43 @@ fn tail(look: &Parameters, distance: u32, length: u32) -> Rgb {
     if distance >= length {
         return Rgb::BLACK;
     }
-    let left = (length - distance) * 255 / length;
-    look.colour(byte(distance * 128 / length)).dimmed(byte(left * left / 255))
+    let remaining = (length - distance) * 255 / length;
+    look.palette_colour(byte(distance * 128 / length)).dimmed(byte(remaining * remaining / 255))
 }
 
 /// Flames that rise from the beginning of the strip. `intensity` is how high.
 pub fn fire(look: &Parameters, time: u64, position: u32) -> Rgb {
-    let rise = along(time, 64 * SECOND, 1 << 16).wrapping_mul(8);
+    let rise = cycle_position(time, 64 * SECOND, 1 << 16).wrapping_mul(8);
     // The second layer flickers faster, so that no flame is seen twice.
-    let flame = hills(31, (position * 24).wrapping_sub(rise)) / 2
-        + hills(32, (position * 41).wrapping_sub(rise.wrapping_mul(2))) / 2;
+    let flame = smooth_noise(31, (position * 24).wrapping_sub(rise)) / 2
+        + smooth_noise(32, (position * 41).wrapping_sub(rise.wrapping_mul(2))) / 2;
     let height = 40 + u32::from(look.intensity) * (LEDS - 40) / 255;
     let cooling = byte(position * 255 / height);
     let heat = flame.saturating_add(96).saturating_sub(cooling);
-    look.colour(heat / 2).dimmed(heat)
+    look.palette_colour(heat / 2).dimmed(heat)
 }
 
 /// Stars that come and go. `intensity` is how many.
 pub fn twinkle(look: &Parameters, time: u64, position: u32) -> Rgb {
     // Each star has its own rhythm.
-    let period = 2 * SECOND + u64::from(scatter(41, position) % 3_000_000);
-    let round = turns(time, period);
-    if scatter_byte(position, round) > look.intensity / 2 + 16 {
+    let period = 2 * SECOND + u64::from(pseudo_random(41, position) % 3_000_000);
+    let round = cycle_count(time, period);
+    if pseudo_random_byte(position, round) > look.intensity / 2 + 16 {
         return Rgb::BLACK;
     }
-    look.colour(scatter_byte(42, position.wrapping_add(round))).dimmed(swell(turn(time, period)))
+    look.palette_colour(pseudo_random_byte(42, position.wrapping_add(round)))
+        .dimmed(smooth_wave(cycle_phase(time, period)))
 }
 
 /// Flashes on a dark ground that are gone at once. `intensity` is how many.
 pub fn sparkle(look: &Parameters, time: u64, position: u32) -> Rgb {
     let period = SECOND / 10;
-    let round = turns(time, period);
-    let ground = look.plain().dimmed(24);
-    if scatter(position, round.wrapping_add(43)) % 1_024 > u32::from(look.intensity) / 4 {
-        return ground;
+    let round = cycle_count(time, period);
+    let background = look.solid_colour().dimmed(24);
+    if pseudo_random(position, round.wrapping_add(43)) % 1_024 > u32::from(look.intensity) / 4 {
+        return background;
     }
-    ground.towards(Rgb::WHITE, 255 - turn(time, period))
+    background.interpolate(Rgb::WHITE, 255 - cycle_phase(time, period))
 }
 
 /// Drops that fall along the strip. `intensity` is how many.
@@ -167,17 +171,17 @@ pub fn rain(look: &Parameters, time: u64, position: u32) -> Rgb {
     const LANE: u32 = 16;
     // One drop to a lane, each with a start of its own; a lane is a piece of the strip that a drop falls through.
     let lane = position / LANE;
-    let start = u64::from(scatter(44, lane) % 1_500_000);
+    let start = u64::from(pseudo_random(44, lane) % 1_500_000);
     let (time, period) = (time.saturating_add(start), 3 * SECOND / 2);
-    let round = turns(time, period);
-    if scatter_byte(lane.wrapping_add(45), round) > look.intensity {
+    let round = cycle_count(time, period);
+    if pseudo_random_byte(lane.wrapping_add(45), round) > look.intensity {
         return Rgb::BLACK;
     }
-    let drop = along(time, period, LANE + 8);
+    let drop = cycle_position(time, period, LANE + 8);
     let behind = drop.wrapping_sub(position % LANE);
     if behind >= 8 {
         return Rgb::BLACK;
     }
     let tail = byte((8 - behind) * 32);
-    look.colour(scatter_byte(46, round)).dimmed(scale(tail, tail))
+    look.palette_colour(pseudo_random_byte(46, round)).dimmed(scale(tail, tail))
 }

@@ -9,7 +9,7 @@ fn name() -> impl Strategy<Value = String> {
 }
 
 /// What somebody might ask about.
-fn asked() -> impl Strategy<Value = String> {
+fn candidate_name() -> impl Strategy<Value = String> {
     let parts = prop::sample::select(vec!["a", "b", "ab", ".", "..", "...", ""]);
     prop::collection::vec(parts, 1..5).prop_map(|parts| parts.join("/"))
 }
@@ -38,7 +38,7 @@ fn is_below(namespace: &str, above: &str) -> bool {
 proptest! {
     // S2-107, O-16
     #[test]
-    fn parent_scope_allows_everything_a_child_scope_allows(whole in scope(), part in scope(), asked in asked()) {
+    fn parent_scope_allows_everything_a_child_scope_allows(whole in scope(), part in scope(), asked in candidate_name()) {
         if part.is_within(&whole) {
             prop_assert!(!part.allows_work(&asked) || whole.allows_work(&asked));
             prop_assert!(!part.allows_tool(&asked) || whole.allows_tool(&asked));
@@ -59,7 +59,7 @@ proptest! {
 
     // S2-107
     #[test]
-    fn namespace_allows_itself_and_its_descendants(scope in scope(), asked in asked()) {
+    fn namespace_allows_itself_and_its_descendants(scope in scope(), asked in candidate_name()) {
         let up = asked.split('/').any(|part| part == "..");
         let expected = match scope.names() {
             None => !up,

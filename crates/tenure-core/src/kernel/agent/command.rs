@@ -2,17 +2,17 @@
 
 use std::sync::Arc;
 
-use super::event::Phase;
-use crate::kernel::answer::End;
-use crate::kernel::mode::Mode;
+use super::event::AgentPhase;
+use crate::kernel::lease_request::LeaseRequest;
+use crate::kernel::mode::LeaseMode;
 use crate::kernel::name::{Holder, Principal, Resource};
-use crate::kernel::value::{Fence, Span, Tick, Ticket};
-use crate::kernel::want::Want;
+use crate::kernel::outcome::LeaseEnd;
+use crate::kernel::value::{Fence, Tick, TickDuration, Ticket};
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum AgentCommand {
     /// Everything that it is about to touch: all of it, or none.
-    Declare(Declare),
+    Declare(DeclareManifest),
     Heartbeat {
         agent: Holder,
         principal: Principal,
@@ -23,29 +23,29 @@ pub enum AgentCommand {
         principal: Principal,
         leases: Vec<Fence>,
     },
-    Report(Report),
+    Report(AgentReport),
     /// What the agent touches, or was seen to touch.
     Touch {
         agent: Holder,
         principal: Principal,
         /// What, and in which way.
-        touched: Vec<(Resource, Mode)>,
+        touched: Vec<(Resource, LeaseMode)>,
     },
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Report {
+pub struct AgentReport {
     pub agent: Holder,
     pub principal: Principal,
     pub session: Arc<str>,
-    pub phase: Phase,
+    pub phase: AgentPhase,
     /// What it remembers from before its process restarted.
-    pub remembers: Option<Remembered>,
+    pub memory: Option<PersistedAgentState>,
 }
 
 /// What an agent remembers of itself from before its process restarted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Remembered {
+pub struct PersistedAgentState {
     /// How old it was.
     pub priority: u64,
     /// Which of its lives that was.
@@ -54,20 +54,20 @@ pub struct Remembered {
 
 /// What an agent is about to touch.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Declare {
+pub struct DeclareManifest {
     pub agent: Holder,
     pub principal: Principal,
     pub session: Arc<str>,
     /// When its attempt began, in milliseconds, as it says.
     pub priority: u64,
     /// What it is about to touch, each resource once, in the strongest way that it names.
-    pub wants: Vec<Want>,
+    pub requests: Vec<LeaseRequest>,
     /// How long it waits, if it does.
-    pub patience: Span,
+    pub wait_timeout: TickDuration,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum AgentAnswer {
+pub enum AgentOutcome {
     /// All of it is the agent's, in the order asked for.
     Granted {
         leases: Vec<Fence>,
@@ -89,21 +89,21 @@ pub enum AgentAnswer {
         ended: Vec<Fence>,
     },
     /// What became of each lease, in the order asked for.
-    Beaten(Vec<(Fence, Pulse)>),
+    Heartbeats(Vec<(Fence, HeartbeatOutcome)>),
     /// These are over, by this request or before it.
     Released(Vec<Fence>),
-    Noted,
+    Acknowledged,
     /// What was touched beyond what the agent's leases permit, in the order told. Nothing: all was within.
     Touched {
-        outside: Vec<(Resource, Mode)>,
+        outside: Vec<(Resource, LeaseMode)>,
     },
 }
 
 /// What became of one lease with a heartbeat.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Pulse {
-    Until(Tick),
-    Over(End),
+pub enum HeartbeatOutcome {
+    Active(Tick),
+    Ended(LeaseEnd),
     /// There is no such lease, or none of this agent's.
     Unknown,
 }

@@ -2,26 +2,26 @@
 
 use std::sync::Arc;
 
-use super::Rank;
-use crate::kernel::mode::Mode;
+use super::AgentRank;
+use crate::kernel::lease_request::LeaseRequest;
+use crate::kernel::mode::LeaseMode;
 use crate::kernel::name::{Holder, Principal, Resource};
-use crate::kernel::value::{Fence, Span, Tick, Ticket};
-use crate::kernel::want::Want;
+use crate::kernel::value::{Fence, Tick, TickDuration, Ticket};
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum AgentEvent {
     /// An attempt began: from now on this is the agent's age.
     Began {
-        rank: Rank,
+        rank: AgentRank,
         principal: Principal,
         session: Arc<str>,
         at: Tick,
     },
-    Waits(Pending),
+    Waits(AgentWait),
     Left {
         ticket: Ticket,
         at: Tick,
-        end: PendingEnd,
+        end: AgentWaitEnd,
     },
     /// It died, and may come back.
     Died {
@@ -34,7 +34,7 @@ pub enum AgentEvent {
         principal: Principal,
         session: Arc<str>,
         at: Tick,
-        phase: Phase,
+        phase: AgentPhase,
         /// Which of its lives this is.
         epoch: u64,
     },
@@ -49,23 +49,23 @@ pub enum AgentEvent {
         agent: Holder,
         at: Tick,
         /// What, and in which way.
-        outside: Vec<(Resource, Mode)>,
+        outside: Vec<(Resource, LeaseMode)>,
     },
     /// It has held leases for as long as an agent of one age may. Its attempt is over, and the next is younger.
     UsedUp {
         agent: Holder,
         at: Tick,
         /// For how long it has held leases.
-        used: Span,
+        used: TickDuration,
     },
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Pending {
+pub struct AgentWait {
     pub ticket: Ticket,
     /// Who waits, and how old it is.
-    pub rank: Rank,
-    pub wants: Vec<Want>,
+    pub rank: AgentRank,
+    pub requests: Vec<LeaseRequest>,
     pub at: Tick,
     /// No grant at or after this tick.
     pub until: Tick,
@@ -74,7 +74,7 @@ pub struct Pending {
 crate::text_enum! {
     /// What an agent says that it is doing. It decides nothing, but for one: who says that it restarts has a moment longer.
     #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-    pub enum Phase: parse {
+    pub enum AgentPhase: parse {
         Planning = "PLANNING",
         Acquiring = "ACQUIRING",
         Executing = "EXECUTING",
@@ -88,16 +88,16 @@ crate::text_enum! {
     }
 }
 
-impl Phase {
+impl AgentPhase {
     /// Whether the agent is done with everything, one way or the other.
-    pub const fn is_last(self) -> bool {
+    pub const fn is_terminal(self) -> bool {
         matches!(self, Self::Completed | Self::Aborted)
     }
 }
 
 crate::text_enum! {
     #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-    pub enum PendingEnd: parse {
+    pub enum AgentWaitEnd: parse {
         /// It has all of it, by leases that it got otherwise.
         Served = "SERVED",
         /// Its time was over before its turn came.
@@ -126,25 +126,25 @@ crate::kernel::event::type_names! {
 
 impl AgentEvent {
     /// About how many bytes callers made it long by.
-    pub fn bytes(&self) -> usize {
+    pub fn byte_size(&self) -> usize {
         match self {
             AgentEvent::Began { rank, session, .. } => rank.agent.as_str().len() + session.len(),
             AgentEvent::Waits(pending) => {
-                let want = |want: &Want| 64 + want.resource.as_str().len();
-                pending.rank.agent.as_str().len() + pending.wants.iter().map(want).sum::<usize>()
+                let want = |want: &LeaseRequest| 64 + want.resource.as_str().len();
+                pending.rank.agent.as_str().len() + pending.requests.iter().map(want).sum::<usize>()
             }
             AgentEvent::Left { .. } => 0,
             AgentEvent::Reported { agent, session, .. } => agent.as_str().len() + session.len(),
             AgentEvent::Touched { agent, leases, .. } => agent.as_str().len() + 8 * leases.len(),
             AgentEvent::Strayed { agent, outside, .. } => {
-                let each = |(resource, _): &(Resource, Mode)| 16 + resource.as_str().len();
+                let each = |(resource, _): &(Resource, LeaseMode)| 16 + resource.as_str().len();
                 agent.as_str().len() + outside.iter().map(each).sum::<usize>()
             }
             AgentEvent::Died { agent, .. } | AgentEvent::UsedUp { agent, .. } => agent.as_str().len(),
         }
     }
 
-    pub fn at(&self) -> Tick {
+    pub fn occurred_at(&self) -> Tick {
         match self {
             AgentEvent::Waits(pending) => pending.at,
             AgentEvent::Began { at, .. }

@@ -11,15 +11,17 @@
 mod command;
 mod event;
 
-pub use command::{AgentAnswer, AgentCommand, Declare, Pulse, Remembered, Report};
-pub use event::{AgentEvent, Pending, PendingEnd, Phase};
+pub use command::{
+    AgentCommand, AgentOutcome, AgentReport, DeclareManifest, HeartbeatOutcome, PersistedAgentState,
+};
+pub use event::{AgentEvent, AgentPhase, AgentWait, AgentWaitEnd};
 
 use crate::kernel::name::Holder;
 
 /// The age of an agent in its attempt. Smaller is older, and older is stronger; of two of the same age the one whose name
 /// comes first.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Rank {
+pub struct AgentRank {
     /// When its attempt began, in milliseconds, as it said.
     pub priority: u64,
     pub agent: Holder,

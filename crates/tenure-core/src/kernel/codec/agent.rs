@@ -1,18 +1,18 @@
 //! What happened to agents, to what is stored and back.
 
 use super::decode::invalid;
-use super::part::{Stored, fields, known, stored_as};
-use crate::kernel::agent::{AgentEvent, Pending, PendingEnd, Phase, Rank};
-use crate::kernel::mode::Mode;
+use super::fields::{MessageCodec, fields, message_codec, require_known};
+use crate::kernel::agent::{AgentEvent, AgentPhase, AgentRank, AgentWait, AgentWaitEnd};
+use crate::kernel::mode::LeaseMode;
 use crate::kernel::name::Resource;
+use crate::proto;
 use crate::rules::names::InvalidInput;
-use crate::stored;
 
 fields! {
     AgentEvent in agent_event {
         Began as AgentBegan {
             principal: principal, session: session_id, at: tick;
-            rank: flat Rank { priority: priority, agent: agent_id }
+            rank: flat AgentRank { priority: priority, agent: agent_id }
         }
         Left as AgentLeft { ticket: ticket, at: tick, end: end }
         Died as AgentDied { agent: agent_id, at: tick, retry_at: retry_tick }
@@ -26,16 +26,16 @@ fields! {
 }
 
 fields! {
-    Pending as AgentWaits {
-        ticket: ticket, wants: wants, at: tick, until: until_tick;
-        rank: flat Rank { priority: priority, agent: agent_id }
+    AgentWait as AgentWaits {
+        ticket: ticket, requests: wants, at: tick, until: until_tick;
+        rank: flat AgentRank { priority: priority, agent: agent_id }
     }
 }
 
-stored_as! {
-    PendingEnd as String: |end| end.as_str().into(), |text| known("end", PendingEnd::parse(&text));
-    Phase as String: |phase| phase.as_str().into(), |text| known("phase", Phase::parse(&text));
-    (Resource, Mode) as stored::Touch:
-        |touch| stored::Touch { resource: touch.0.to_message(), mode: touch.1.to_message() },
-        |touch| Ok((Stored::of_message(touch.resource)?, Stored::of_message(touch.mode)?));
+message_codec! {
+    AgentWaitEnd as String: |end| end.as_str().into(), |text| require_known("end", AgentWaitEnd::parse(&text));
+    AgentPhase as String: |phase| phase.as_str().into(), |text| require_known("phase", AgentPhase::parse(&text));
+    (Resource, LeaseMode) as proto::Touch:
+        |touch| proto::Touch { resource: touch.0.to_message(), mode: touch.1.to_message() },
+        |touch| Ok((MessageCodec::from_message(touch.resource)?, MessageCodec::from_message(touch.mode)?));
 }

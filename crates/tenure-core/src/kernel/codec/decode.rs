@@ -3,15 +3,15 @@
 use prost::Message;
 use thiserror::Error;
 
-use super::part::Stored;
+use super::fields::MessageCodec;
 use super::work_id;
-use crate::kernel::event::{Event, Issued};
+use crate::kernel::event::{Event, IssuedLease};
 use crate::kernel::name::{Holder, Principal, Resource};
-use crate::kernel::value::{Fence, LedgerTag, Span, TICK_RATE_HZ, Tick, Ticket};
+use crate::kernel::value::{Fence, LedgerTag, TICK_RATE_HZ, Tick, TickDuration, Ticket};
 use crate::lease::{LeaseError, ReleaseReason};
 use crate::ledger::EventRecord;
+use crate::proto::{self, clock_event, lease_event, wait_event, writer_event};
 use crate::rules::names::{InvalidInput, stored_id};
-use crate::stored::{self, clock_event, lease_event, wait_event, writer_event};
 
 /// A record that this version cannot read. Stop and call a human: the ledger is damaged, or newer.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
@@ -32,19 +32,19 @@ pub enum DecodeError {
 pub fn decode(record: &EventRecord, tag: LedgerTag) -> Result<Option<Event>, DecodeError> {
     let kind = record.event_type.split('.').next().unwrap_or_default();
     let read = match kind {
-        "lease" => decode_lease(record, message::<stored::LeaseEvent>(record)?, tag),
-        "wait" => decode_wait(message::<stored::WaitEvent>(record)?).map(Read::Event),
-        "agent" => boxed(message::<stored::AgentEvent>(record)?).map(Event::Agent).map(Read::Event),
-        "file" => boxed(message::<stored::FileEvent>(record)?).map(Event::File).map(Read::Event),
-        "intent" => boxed(message::<stored::IntentEvent>(record)?).map(Event::Intent).map(Read::Event),
-        "work" => super::work::event_of(message::<stored::WorkEvent>(record)?, tag).map(Read::Event),
-        "clock" => decode_clock(message::<stored::ClockEvent>(record)?).map(Read::Event),
-        "writer" => decode_writer(&message::<stored::WriterEvent>(record)?).map(Read::Event),
+        "lease" => decode_lease(record, message::<proto::LeaseEvent>(record)?, tag),
+        "wait" => decode_wait(message::<proto::WaitEvent>(record)?).map(Decoded::Event),
+        "agent" => boxed(message::<proto::AgentEvent>(record)?).map(Event::Agent).map(Decoded::Event),
+        "file" => boxed(message::<proto::FileEvent>(record)?).map(Event::File).map(Decoded::Event),
+        "intent" => boxed(message::<proto::IntentEvent>(record)?).map(Event::Intent).map(Decoded::Event),
+        "work" => super::work::from_message(message::<proto::WorkEvent>(record)?, tag).map(Decoded::Event),
+        "clock" => decode_clock(message::<proto::ClockEvent>(record)?).map(Decoded::Event),
+        "writer" => decode_writer(&message::<proto::WriterEvent>(record)?).map(Decoded::Event),
         _ => return Ok(None),
     };
     let (expected, event) = match read.map_err(|input| malformed(record, input))? {
-        Read::Event(event) => (event.type_name(), Some(event)),
-        Read::Audit(event_type) => (event_type, None),
+        Decoded::Event(event) => (event.type_name(), Some(event)),
+        Decoded::Audit(event_type) => (event_type, None),
     };
     if expected != record.event_type {
         return Err(malformed(record, InvalidInput::new("event_type", "is not that of its payload")));
@@ -52,7 +52,7 @@ pub fn decode(record: &EventRecord, tag: LedgerTag) -> Result<Option<Event>, Dec
     Ok(event)
 }
 
-enum Read {
+enum Decoded {
     Event(Event),
     /// It changes nothing. Its type still has to be its own: else it could stand where an event was.
     Audit(&'static str),
@@ -60,11 +60,11 @@ enum Read {
 
 fn decode_lease(
     record: &EventRecord,
-    message: stored::LeaseEvent,
+    message: proto::LeaseEvent,
     tag: LedgerTag,
-) -> Result<Read, InvalidInput> {
+) -> Result<Decoded, InvalidInput> {
     let fence = |id: &str| tag.fence_of(id).ok_or_else(|| invalid("lease_id", "is not one of this ledger"));
-    Ok(Read::Event(match message.event.ok_or_else(|| invalid("payload", "is empty"))? {
+    Ok(Decoded::Event(match message.event.ok_or_else(|| invalid("payload", "is empty"))? {
         lease_event::Event::Issued(issued) => Event::Issued(decode_issued(issued, tag)?),
         lease_event::Event::Renewed(renewed) => {
             check_rate(renewed.tick_rate_hz)?;
@@ -72,7 +72,7 @@ fn decode_lease(
                 lease: fence(&renewed.lease_id)?,
                 at: Tick(renewed.tick),
                 expires_at: Tick(renewed.new_expires_at_tick),
-                ttl: Span(renewed.ttl_ticks),
+                ttl: TickDuration(renewed.ttl_ticks),
             }
         }
         lease_event::Event::Released(released) => Event::Released {
@@ -89,16 +89,16 @@ fn decode_lease(
         lease_event::Event::Revoked(revoked) => Event::Revoked {
             lease: fence(&revoked.lease_id)?,
             at: Tick(revoked.tick),
-            cause: Stored::of_message(revoked.cause)?,
+            cause: MessageCodec::from_message(revoked.cause)?,
             by: Principal::parse(&revoked.by)?,
             detail: revoked.detail.into(),
         },
-        lease_event::Event::Conflict(_) => return Ok(Read::Audit("lease.conflict")),
-        lease_event::Event::IssueDenied(_) => return Ok(Read::Audit("lease.issue_denied")),
+        lease_event::Event::Conflict(_) => return Ok(Decoded::Audit("lease.conflict")),
+        lease_event::Event::IssueDenied(_) => return Ok(Decoded::Audit("lease.issue_denied")),
     }))
 }
 
-fn decode_issued(message: stored::LeaseIssued, tag: LedgerTag) -> Result<Issued, InvalidInput> {
+fn decode_issued(message: proto::LeaseIssued, tag: LedgerTag) -> Result<IssuedLease, InvalidInput> {
     check_rate(message.tick_rate_hz)?;
     let fence = Fence(message.fence);
     if tag.fence_of(&message.lease_id) != Some(fence) {
@@ -108,14 +108,14 @@ fn decode_issued(message: stored::LeaseIssued, tag: LedgerTag) -> Result<Issued,
     let name = |beside: &str, id: &str| if beside.is_empty() { id.to_owned() } else { beside.to_owned() };
     let resource = Resource::parse(&name(&message.resource, &message.work_id))?;
     let holder = Holder::parse(&name(&message.holder, &message.actor_id))?;
-    let mode = Stored::of_message(message.mode)?;
+    let mode = MessageCodec::from_message(message.mode)?;
     if work_id(&resource, mode, &message.lease_id) != message.work_id {
         return Err(invalid("work_id", "is not that of its resource"));
     }
     if stored_id(holder.as_str()) != message.actor_id {
         return Err(invalid("actor_id", "is not that of its holder"));
     }
-    Ok(Issued {
+    Ok(IssuedLease {
         fence,
         resource,
         holder,
@@ -123,41 +123,41 @@ fn decode_issued(message: stored::LeaseIssued, tag: LedgerTag) -> Result<Issued,
         mode,
         at: Tick(message.issued_at_tick),
         expires_at: Tick(message.expires_at_tick),
-        ttl: Span(message.ttl_ticks),
-        nonce: Stored::of_message(message.nonce)?,
-        labels: Stored::of_message(message.labels)?,
-        key: Stored::of_message(message.idempotency)?,
+        ttl: TickDuration(message.ttl_ticks),
+        nonce: MessageCodec::from_message(message.nonce)?,
+        labels: MessageCodec::from_message(message.labels)?,
+        key: MessageCodec::from_message(message.idempotency)?,
         ticket: (message.ticket != 0).then_some(Ticket(message.ticket)),
         continues: (message.continues != 0).then_some(Fence(message.continues)),
-        authority: message.authority.map(super::work::authority_of).transpose()?,
+        authority: message.authority.map(super::work::authority_from_message).transpose()?,
     })
 }
 
-fn decode_wait(message: stored::WaitEvent) -> Result<Event, InvalidInput> {
+fn decode_wait(message: proto::WaitEvent) -> Result<Event, InvalidInput> {
     Ok(match message.event.ok_or_else(|| invalid("payload", "is empty"))? {
-        wait_event::Event::Queued(queued) => Event::Queued(Stored::of_message(queued)?),
+        wait_event::Event::Queued(queued) => Event::Queued(MessageCodec::from_message(queued)?),
         wait_event::Event::Left(left) => {
-            let end = Stored::of_message(left.end)?;
+            let end = MessageCodec::from_message(left.end)?;
             Event::Left { ticket: Ticket(left.ticket), at: Tick(left.tick), end }
         }
     })
 }
 
-fn decode_clock(message: stored::ClockEvent) -> Result<Event, InvalidInput> {
+fn decode_clock(message: proto::ClockEvent) -> Result<Event, InvalidInput> {
     Ok(match message.event.ok_or_else(|| invalid("payload", "is empty"))? {
         clock_event::Event::Mark(mark) => {
-            Event::Marked { at: Tick(mark.tick), reading: Stored::of_message(mark.reading)? }
+            Event::Marked { at: Tick(mark.tick), reading: MessageCodec::from_message(mark.reading)? }
         }
         clock_event::Event::Resumed(resumed) => Event::Resumed {
             at: Tick(resumed.tick),
-            reading: Stored::of_message(resumed.reading)?,
+            reading: MessageCodec::from_message(resumed.reading)?,
             wall_anchor: resumed.wall_anchor,
             wall_clock: resumed.wall_clock,
         },
     })
 }
 
-fn decode_writer(message: &stored::WriterEvent) -> Result<Event, InvalidInput> {
+fn decode_writer(message: &proto::WriterEvent) -> Result<Event, InvalidInput> {
     match message.event.ok_or_else(|| invalid("payload", "is empty"))? {
         writer_event::Event::Restored(restored) => Ok(Event::Restored {
             at: Tick(restored.tick),
@@ -168,8 +168,8 @@ fn decode_writer(message: &stored::WriterEvent) -> Result<Event, InvalidInput> {
     }
 }
 
-fn boxed<M, T: Stored<M>>(message: M) -> Result<Box<T>, InvalidInput> {
-    T::of_message(message).map(Box::new)
+fn boxed<M, T: MessageCodec<M>>(message: M) -> Result<Box<T>, InvalidInput> {
+    T::from_message(message).map(Box::new)
 }
 
 fn check_rate(tick_rate_hz: u64) -> Result<(), InvalidInput> {

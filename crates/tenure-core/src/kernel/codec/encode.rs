@@ -1,35 +1,35 @@
 //! From an event to what is stored.
 
-use super::part::Stored;
+use super::fields::MessageCodec;
 use super::work_id;
-use crate::kernel::event::{Event, Issued};
-use crate::kernel::state::Anchor;
+use crate::kernel::event::{Event, IssuedLease};
+use crate::kernel::state::ClockAnchor;
 use crate::kernel::value::{Fence, LedgerTag, TICK_RATE_HZ};
 use crate::lease::REGISTRAR;
 use crate::ledger::EventRecord;
+use crate::proto;
+use crate::protobuf_writer::ProtobufWriter;
 use crate::rules::names::stored_id;
-use crate::stored;
-use crate::wire::Fields;
 
 /// What an event needs to be stored that is not its own.
 #[derive(Debug, Clone, Copy)]
-pub struct Stamp<'a> {
+pub struct EncodeContext<'a> {
     pub tag: LedgerTag,
-    pub anchor: Anchor,
+    pub anchor: ClockAnchor,
     /// What the registrar's signature, or the way to find it, is for this event.
     pub signature: &'a [u8],
 }
 
-pub fn encode(event: &Event, stamp: Stamp<'_>) -> EventRecord {
+pub fn encode(event: &Event, stamp: EncodeContext<'_>) -> EventRecord {
     let mut payload = Vec::new();
-    put_payload(event, stamp, &mut Fields::behind(&mut payload));
+    encode_payload(event, stamp, &mut ProtobufWriter::append_to(&mut payload));
     EventRecord::new(event.type_name(), "", actor_of(event), payload)
 }
 
 /// The record of `event` as it is stored, without making it first: adds the fields of a `Record` to `record`.
-pub fn encode_to(event: &Event, stamp: Stamp<'_>, record: &mut Fields<'_>) {
+pub fn encode_to(event: &Event, stamp: EncodeContext<'_>, record: &mut ProtobufWriter<'_>) {
     record.text(1, event.type_name()).text(3, actor_of(event));
-    record.message(4, |payload| put_payload(event, stamp, payload));
+    record.message(4, |payload| encode_payload(event, stamp, payload));
 }
 
 fn actor_of(event: &Event) -> &str {
@@ -40,17 +40,17 @@ fn actor_of(event: &Event) -> &str {
 }
 
 /// What there are many of is written field by field, the rest as a message that is made first.
-fn put_payload(event: &Event, stamp: Stamp<'_>, payload: &mut Fields<'_>) {
+fn encode_payload(event: &Event, stamp: EncodeContext<'_>, payload: &mut ProtobufWriter<'_>) {
     let id = |fence: &Fence| stamp.tag.lease_id(*fence);
     match event {
         Event::Issued(issued) => {
-            payload.message(1, |fields| put_issued(issued, stamp, fields));
+            payload.message(1, |fields| encode_issued(issued, stamp, fields));
         }
         Event::Renewed { lease: fence, at, expires_at, ttl } => {
             payload.message(2, |fields| {
                 fields
                     .bytes(1, stamp.tag.lease_id_text(*fence).as_bytes())
-                    .number(2, stamp.anchor.wall_of(*expires_at))
+                    .number(2, stamp.anchor.wall_time_of(*expires_at))
                     .bytes(3, stamp.signature)
                     .number(5, expires_at.0)
                     .number(6, TICK_RATE_HZ)
@@ -59,71 +59,71 @@ fn put_payload(event: &Event, stamp: Stamp<'_>, payload: &mut Fields<'_>) {
             });
         }
         Event::Released { lease: fence, at, reason, .. } => {
-            let released = stored::LeaseReleased {
+            let released = proto::LeaseReleased {
                 lease_id: id(fence),
                 release_reason: reason.as_str().into(),
                 time_envelope_ref: Vec::new(),
                 tick: at.0,
             };
-            payload.all_of(&lease(stored::lease_event::Event::Released(released)));
+            payload.append_message(&lease(proto::lease_event::Event::Released(released)));
         }
         Event::Expired { lease: fence, at } => {
             payload.message(4, |fields| {
                 fields
                     .bytes(1, stamp.tag.lease_id_text(*fence).as_bytes())
-                    .number(2, stamp.anchor.wall_of(*at))
+                    .number(2, stamp.anchor.wall_time_of(*at))
                     .number(100, at.0)
                     .number(101, TICK_RATE_HZ);
             });
         }
         Event::Revoked { lease: fence, at, cause, by, detail } => {
-            let revoked = stored::LeaseRevoked {
+            let revoked = proto::LeaseRevoked {
                 lease_id: id(fence),
                 cause: cause.to_message(),
                 tick: at.0,
                 by: by.as_str().into(),
                 detail: detail.as_ref().into(),
             };
-            payload.all_of(&lease(stored::lease_event::Event::Revoked(revoked)));
+            payload.append_message(&lease(proto::lease_event::Event::Revoked(revoked)));
         }
         Event::Queued(queued) => {
-            payload.all_of(&wait(stored::wait_event::Event::Queued(queued.to_message())));
+            payload.append_message(&wait(proto::wait_event::Event::Queued(queued.to_message())));
         }
         Event::Left { ticket, at, end } => {
-            let left = stored::WaitLeft { ticket: ticket.0, end: end.to_message(), tick: at.0 };
-            payload.all_of(&wait(stored::wait_event::Event::Left(left)));
+            let left = proto::WaitLeft { ticket: ticket.0, end: end.to_message(), tick: at.0 };
+            payload.append_message(&wait(proto::wait_event::Event::Left(left)));
         }
-        Event::File(event) => payload.all_of(&event.to_message()),
-        Event::Intent(event) => payload.all_of(&event.to_message()),
-        Event::Agent(event) => payload.all_of(&event.to_message()),
-        Event::Work(event) => payload.all_of(&super::work::message_of(event, stamp.tag)),
+        Event::File(event) => payload.append_message(&event.to_message()),
+        Event::Intent(event) => payload.append_message(&event.to_message()),
+        Event::Agent(event) => payload.append_message(&event.to_message()),
+        Event::Work(event) => payload.append_message(&super::work::to_message(event, stamp.tag)),
         Event::Marked { at, reading } => {
-            let mark = stored::ClockMark { tick: at.0, reading: reading.to_message() };
-            payload.all_of(&clock(stored::clock_event::Event::Mark(mark)));
+            let mark = proto::ClockMark { tick: at.0, reading: reading.to_message() };
+            payload.append_message(&clock(proto::clock_event::Event::Mark(mark)));
         }
         Event::Resumed { at, reading, wall_anchor, wall_clock } => {
-            let resumed = stored::ClockResumed {
+            let resumed = proto::ClockResumed {
                 tick: at.0,
                 reading: reading.to_message(),
                 wall_anchor: *wall_anchor,
                 wall_clock: *wall_clock,
             };
-            payload.all_of(&clock(stored::clock_event::Event::Resumed(resumed)));
+            payload.append_message(&clock(proto::clock_event::Event::Resumed(resumed)));
         }
         Event::Restored { at, epoch, fence, hold_until } => {
-            let restored = stored::WriterRestored {
+            let restored = proto::WriterRestored {
                 epoch: *epoch,
                 fence: fence.0,
                 tick: at.0,
                 hold_until_tick: hold_until.0,
             };
-            let event = Some(stored::writer_event::Event::Restored(restored));
-            payload.all_of(&stored::WriterEvent { event });
+            let event = Some(proto::writer_event::Event::Restored(restored));
+            payload.append_message(&proto::WriterEvent { event });
         }
     }
 }
 
-fn put_issued(issued: &Issued, stamp: Stamp<'_>, fields: &mut Fields<'_>) {
+fn encode_issued(issued: &IssuedLease, stamp: EncodeContext<'_>, fields: &mut ProtobufWriter<'_>) {
     let lease_id = stamp.tag.lease_id_text(issued.fence);
     let (resource, holder) = (issued.resource.as_str(), issued.holder.as_str());
     let work_id = work_id(&issued.resource, issued.mode, &lease_id);
@@ -134,8 +134,8 @@ fn put_issued(issued: &Issued, stamp: Stamp<'_>, fields: &mut Fields<'_>) {
         .bytes(1, lease_id.as_bytes())
         .text(2, &work_id)
         .text(3, &actor_id)
-        .number(4, stamp.anchor.wall_of(issued.at))
-        .number(5, stamp.anchor.wall_of(issued.expires_at))
+        .number(4, stamp.anchor.wall_time_of(issued.at))
+        .number(5, stamp.anchor.wall_time_of(issued.expires_at))
         .bytes(6, stamp.signature)
         .number(8, issued.at.0)
         .number(9, issued.expires_at.0)
@@ -161,18 +161,18 @@ fn put_issued(issued: &Issued, stamp: Stamp<'_>, fields: &mut Fields<'_>) {
         .number(109, issued.ticket.map_or(0, |ticket| ticket.0))
         .number(110, issued.continues.map_or(0, |fence| fence.0));
     if let Some(authority) = &issued.authority {
-        fields.message(111, |fields| fields.all_of(&super::work::authority_message(authority)));
+        fields.message(111, |fields| fields.append_message(&super::work::authority_to_message(authority)));
     }
 }
 
-fn lease(event: stored::lease_event::Event) -> stored::LeaseEvent {
-    stored::LeaseEvent { event: Some(event) }
+fn lease(event: proto::lease_event::Event) -> proto::LeaseEvent {
+    proto::LeaseEvent { event: Some(event) }
 }
 
-fn wait(event: stored::wait_event::Event) -> stored::WaitEvent {
-    stored::WaitEvent { event: Some(event) }
+fn wait(event: proto::wait_event::Event) -> proto::WaitEvent {
+    proto::WaitEvent { event: Some(event) }
 }
 
-fn clock(event: stored::clock_event::Event) -> stored::ClockEvent {
-    stored::ClockEvent { event: Some(event) }
+fn clock(event: proto::clock_event::Event) -> proto::ClockEvent {
+    proto::ClockEvent { event: Some(event) }
 }

@@ -3,58 +3,60 @@
 use std::sync::Arc;
 
 use super::decode::invalid;
-use super::part::{Stored, fields, known, required, stored_as};
-use crate::kernel::file::{Blocked, Contended, FileEnd, FileEvent, Introduction, Owner, TicketEnd};
-use crate::rules::names::{InvalidInput, is_text};
-use crate::stored;
+use super::fields::{MessageCodec, fields, message_codec, require_known, required};
+use crate::kernel::file::{
+    BlockedReport, ContentionNotice, FileEvent, FileOwner, FileSessionEnd, FileSessionInfo, RetryTicketEnd,
+};
+use crate::proto;
+use crate::rules::names::{InvalidInput, is_storable_text};
 
 fields! {
     FileEvent in file_event {
         Began as FileBegan {
             at: tick;
-            session: flat Introduction {
-                id: id, parent: parent, agent: agent by text, session: session_id by text,
-                process: process by text, task: task
+            session: flat FileSessionInfo {
+                id: id, parent: parent, agent: agent by decode_text, session: session_id by decode_text,
+                process: process by decode_text, task: task
             }
         }
-        Seen as FileSeen { session: id, at: tick, task: task by |task: Option<_>| task.map(text).transpose() }
+        Seen as FileSeen { session: id, at: tick, task: task by |task: Option<_>| task.map(decode_text).transpose() }
         TurnEnded as FileTurnEnded { session: id, at: tick }
         Blocked as FileBlocked {
             ticket: ticket;
-            found: flat Blocked {
-                at: tick, owner: owner, held_since: held_since_tick, seen_at: seen_tick, circle: circle
+            report: flat BlockedReport {
+                at: tick, owner: owner, held_since: held_since_tick, seen_at: seen_tick, cycle: circle
             }
         }
         Closed as FileClosed { ticket: ticket, at: tick, end: end }
-        Ended as FileEnded { session: id, at: tick, end: end, detail: detail by text }
+        Ended as FileEnded { session: id, at: tick, end: end, detail: detail by decode_text }
         Violated as FileViolated {
-            resource: resource, at: tick, owner: owner, session: id, detail: detail by text
+            resource: resource, at: tick, owner: owner, session: id, detail: detail by decode_text
         }
     } whole { Contended }
 }
 
 fields! {
-    Contended as FileContended {
-        ticket: ticket, session: id, want: want, owner: owner, at: tick, retry_at: retry_tick, circle: circle
+    ContentionNotice as FileContended {
+        ticket: ticket, session: id, request: want, owner: owner, at: tick, retry_at: retry_tick, cycle: circle
     }
 }
 
 fields! {
-    Owner as FileOwner {
-        holder: holder, agent: agent by text, session: session_id by text, process: process by text,
-        task: task by text
+    FileOwner as FileOwner {
+        holder: holder, agent: agent by decode_text, session: session_id by decode_text, process: process by decode_text,
+        task: task by decode_text
     }
 }
 
-stored_as! {
-    FileEnd as String: |end| end.as_str().into(), |text| known("end", FileEnd::parse(&text));
-    TicketEnd as String: |end| end.as_str().into(), |text| known("end", TicketEnd::parse(&text));
-    Owner as Option<stored::FileOwner>: |owner| Some(owner.to_message()), |owner| required("owner", owner);
+message_codec! {
+    FileSessionEnd as String: |end| end.as_str().into(), |text| require_known("end", FileSessionEnd::parse(&text));
+    RetryTicketEnd as String: |end| end.as_str().into(), |text| require_known("end", RetryTicketEnd::parse(&text));
+    FileOwner as Option<proto::FileOwner>: |owner| Some(owner.to_message()), |owner| required("owner", owner);
     // One event has one form: what it is at is nothing where it is empty.
     Option<Arc<str>> as String: |task| task.as_deref().unwrap_or_default().into(),
-        |task| Ok(Some(text(task)?).filter(|task| !task.is_empty()));
+        |task| Ok(Some(decode_text(task)?).filter(|task| !task.is_empty()));
 }
 
-fn text(text: String) -> Result<Arc<str>, InvalidInput> {
-    if is_text(&text) { Ok(text.into()) } else { Err(invalid("text", "cannot be stored")) }
+fn decode_text(text: String) -> Result<Arc<str>, InvalidInput> {
+    if is_storable_text(&text) { Ok(text.into()) } else { Err(invalid("text", "cannot be stored")) }
 }

@@ -3,41 +3,43 @@
 use std::sync::Arc;
 
 use super::decode::invalid;
-use super::part::{Stored, fields, number, stored_as, value};
-use crate::kernel::intent::{Accepted, Intent, IntentEvent, IntentKey, SessionEnd, Target};
+use super::fields::{MessageCodec, enum_number, enum_value, fields, message_codec};
+use crate::kernel::intent::{
+    Intent, IntentAcceptance, IntentEvent, IntentKey, IntentSessionEnd, IntentTarget,
+};
 use crate::kernel::name::{Holder, Principal};
 use crate::kernel::value::Tick;
+use crate::proto;
 use crate::rules::names::{InvalidInput, check_name};
-use crate::stored;
 
 fields! {
     IntentEvent in intent_event {
         Starting as IntentStarting {
-            session: session_id, at: tick, worker: worker, guard: guard, slot: slot_and_one
+            session: session_id, at: tick, worker: worker, leader: guard, slot: slot_and_one
         }
         Running as IntentRunning {
-            session: session_id, at: tick, process: process by |name| text("process", name)
+            session: session_id, at: tick, process: process by |name| decode_text("process", name)
         }
         Stopping as IntentStopping { session: session_id, at: tick, by: by }
         Ended as IntentEnded {
-            session: session_id, at: tick, end: end, detail: detail by |detail| text("detail", detail)
+            session: session_id, at: tick, end: end, detail: detail by |detail| decode_text("detail", detail)
         }
     } whole { Accepted }
 }
 
-stored_as! {
-    SessionEnd as i32: |end| number(*end as u8), |number| value("end", &SessionEnd::ALL, number);
-    Option<u32> as u64: |slot| slot.map_or(0, |slot| u64::from(slot) + 1), |number| slot_of(number);
+message_codec! {
+    IntentSessionEnd as i32: |end| enum_number(*end as u8), |number| enum_value("end", &IntentSessionEnd::ALL, number);
+    Option<u32> as u64: |slot| slot.map_or(0, |slot| u64::from(slot) + 1), |number| decode_slot(number);
 }
 
-impl Stored<stored::IntentAccepted> for Accepted {
-    fn to_message(&self) -> stored::IntentAccepted {
+impl MessageCodec<proto::IntentAccepted> for IntentAcceptance {
+    fn to_message(&self) -> proto::IntentAccepted {
         let Intent { target, profile, params, correlation } = &self.intent;
         let (service_ref, recording_id, start_ms) = match target {
-            Target::Service(service) => (service.as_ref().into(), String::new(), 0),
-            Target::Recording { id, start_ms } => (String::new(), id.as_ref().into(), *start_ms),
+            IntentTarget::Service(service) => (service.as_ref().into(), String::new(), 0),
+            IntentTarget::Recording { id, start_ms } => (String::new(), id.as_ref().into(), *start_ms),
         };
-        stored::IntentAccepted {
+        proto::IntentAccepted {
             session_id: self.session.as_str().into(),
             service_ref,
             recording_id,
@@ -52,10 +54,10 @@ impl Stored<stored::IntentAccepted> for Accepted {
         }
     }
 
-    fn of_message(message: stored::IntentAccepted) -> Result<Self, InvalidInput> {
+    fn from_message(message: proto::IntentAccepted) -> Result<Self, InvalidInput> {
         let target = match (message.service_ref.as_str(), message.recording_id.as_str()) {
-            (service, "") if message.start_ms == 0 => Target::Service(service.into()),
-            ("", recording) => Target::Recording { id: recording.into(), start_ms: message.start_ms },
+            (service, "") if message.start_ms == 0 => IntentTarget::Service(service.into()),
+            ("", recording) => IntentTarget::Recording { id: recording.into(), start_ms: message.start_ms },
             _ => return Err(invalid("service_ref", "stands beside what belongs to a recording")),
         };
         let intent = Intent {
@@ -66,7 +68,7 @@ impl Stored<stored::IntentAccepted> for Accepted {
         };
         intent.check()?;
         let key = message.idempotency_key.as_slice().try_into();
-        Ok(Accepted {
+        Ok(IntentAcceptance {
             session: Holder::parse(&message.session_id)?,
             intent,
             key: IntentKey(key.map_err(|_| invalid("idempotency_key", "does not have 32 bytes"))?),
@@ -77,13 +79,13 @@ impl Stored<stored::IntentAccepted> for Accepted {
     }
 }
 
-fn slot_of(slot_and_one: u64) -> Result<Option<u32>, InvalidInput> {
+fn decode_slot(slot_and_one: u64) -> Result<Option<u32>, InvalidInput> {
     let slot = slot_and_one.checked_sub(1).map(u32::try_from).transpose();
     slot.map_err(|_| invalid("slot", "is too large"))
 }
 
 /// A text for people: it may be empty, but has bounds like a name.
-fn text(field: &'static str, text: String) -> Result<Arc<str>, InvalidInput> {
+fn decode_text(field: &'static str, text: String) -> Result<Arc<str>, InvalidInput> {
     if !text.is_empty() {
         check_name(field, &text)?;
     }

@@ -3,17 +3,17 @@
 use std::sync::Arc;
 
 use super::decode::invalid;
-use super::part::{Stored, fields, required, stored_as};
+use super::fields::{MessageCodec, fields, message_codec, required};
 use crate::authority::{Authority, Budget, LeaseScope, Purpose};
 use crate::kernel::event::Event;
 use crate::kernel::value::{Fence, LedgerTag, Tick};
 use crate::kernel::work::WorkEvent;
+use crate::proto::{self, work_event};
 use crate::rules::names::InvalidInput;
-use crate::stored::{self, work_event};
 
-pub(super) fn message_of(event: &WorkEvent, tag: LedgerTag) -> stored::WorkEvent {
+pub(super) fn to_message(event: &WorkEvent, tag: LedgerTag) -> proto::WorkEvent {
     let event = match event {
-        WorkEvent::Spent { lease, at, amount, purpose, key } => work_event::Event::Spent(stored::WorkSpent {
+        WorkEvent::Spent { lease, at, amount, purpose, key } => work_event::Event::Spent(proto::WorkSpent {
             lease_id: tag.lease_id(*lease),
             tick: at.0,
             amount: amount.to_message(),
@@ -23,45 +23,45 @@ pub(super) fn message_of(event: &WorkEvent, tag: LedgerTag) -> stored::WorkEvent
             idempotency: key.to_message(),
         }),
     };
-    stored::WorkEvent { event: Some(event) }
+    proto::WorkEvent { event: Some(event) }
 }
 
-pub(super) fn event_of(message: stored::WorkEvent, tag: LedgerTag) -> Result<Event, InvalidInput> {
+pub(super) fn from_message(message: proto::WorkEvent, tag: LedgerTag) -> Result<Event, InvalidInput> {
     let event = match message.event.ok_or_else(|| invalid("payload", "is empty"))? {
         work_event::Event::Spent(spent) => {
             let lease = tag.fence_of(&spent.lease_id);
             let purpose = Purpose {
-                work_id: named(&spent.work_id),
-                tool: named(&spent.tool),
-                namespace: named(&spent.namespace),
+                work_id: parse_optional_name(&spent.work_id),
+                tool: parse_optional_name(&spent.tool),
+                namespace: parse_optional_name(&spent.namespace),
             };
             purpose.check()?;
             WorkEvent::Spent {
                 lease: lease.ok_or_else(|| invalid("lease_id", "is not one of this ledger"))?,
                 at: Tick(spent.tick),
-                amount: Stored::of_message(spent.amount)?,
+                amount: MessageCodec::from_message(spent.amount)?,
                 purpose,
-                key: Stored::of_message(spent.idempotency)?,
+                key: MessageCodec::from_message(spent.idempotency)?,
             }
         }
     };
     Ok(Event::Work(Box::new(event)))
 }
 
-pub(super) fn authority_message(authority: &Authority) -> stored::Authority {
+pub(super) fn authority_to_message(authority: &Authority) -> proto::Authority {
     let names = authority.scope.names();
     let unlimited = names.is_none();
     let [work_ids, tools, namespaces] =
         names.unwrap_or_default().map(|set| set.into_iter().map(str::to_owned).collect());
-    stored::Authority {
+    proto::Authority {
         parent: authority.parent.map_or(0, |fence| fence.0),
-        scope: Some(stored::Scope { unlimited, work_ids, tools, namespaces }),
+        scope: Some(proto::Scope { unlimited, work_ids, tools, namespaces }),
         budget: authority.budget.to_message(),
     }
 }
 
-pub(super) fn authority_of(message: stored::Authority) -> Result<Arc<Authority>, InvalidInput> {
-    let stored::Scope { unlimited, work_ids, tools, namespaces } =
+pub(super) fn authority_from_message(message: proto::Authority) -> Result<Arc<Authority>, InvalidInput> {
+    let proto::Scope { unlimited, work_ids, tools, namespaces } =
         message.scope.ok_or_else(|| invalid("scope", "is missing"))?;
     let sets = [&work_ids, &tools, &namespaces];
     // One scope has one form, so that nothing is signed in two ways.
@@ -75,18 +75,18 @@ pub(super) fn authority_of(message: stored::Authority) -> Result<Arc<Authority>,
         false => LeaseScope::limited(work_ids, tools, namespaces)?,
     };
     let parent = (message.parent != 0).then_some(Fence(message.parent));
-    Ok(Arc::new(Authority { parent, scope, budget: Stored::of_message(message.budget)? }))
+    Ok(Arc::new(Authority { parent, scope, budget: MessageCodec::from_message(message.budget)? }))
 }
 
 fields! {
     Budget as Budget { episodes: episodes, tool_calls: tool_calls, tokens: tokens, duration_ms: duration_ms }
 }
 
-stored_as! {
-    Budget as Option<stored::Budget>: |budget| Some(budget.to_message()), |budget| required("budget", budget);
+message_codec! {
+    Budget as Option<proto::Budget>: |budget| Some(budget.to_message()), |budget| required("budget", budget);
 }
 
 /// What is not named is an empty text, which no name is.
-fn named(text: &str) -> Option<Arc<str>> {
+fn parse_optional_name(text: &str) -> Option<Arc<str>> {
     (!text.is_empty()).then(|| text.into())
 }

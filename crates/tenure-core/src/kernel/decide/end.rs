@@ -1,88 +1,92 @@
 //! Releases, revokes and reclaims leases, and withdraws waiters.
 
-use crate::kernel::answer::{Answer, Refusal};
-use crate::kernel::command::Claim;
-use crate::kernel::draft::Draft;
-use crate::kernel::event::{Cause, WaitEnd};
+use crate::kernel::command::LeaseCredential;
+use crate::kernel::decision_builder::DecisionBuilder;
+use crate::kernel::event::{RevocationCause, WaitEnd};
 use crate::kernel::name::{Holder, Principal};
+use crate::kernel::outcome::{CommandOutcome, Rejection};
 use crate::kernel::value::{Fence, Ticket};
 use crate::lease::ReleaseReason;
 use crate::rules::names::InvalidInput;
 
 /// Releasing what is over succeeds and appends nothing: the caller has what it wants.
 pub(super) fn release(
-    draft: &mut Draft<'_>,
+    draft: &mut DecisionBuilder<'_>,
     fence: Fence,
-    claim: &Claim,
+    claim: &LeaseCredential,
     reason: ReleaseReason,
-) -> Result<Answer, Refusal> {
-    let lease = match super::living(draft, fence, Some(claim)) {
+) -> Result<CommandOutcome, Rejection> {
+    let lease = match super::active_lease(draft, fence, Some(claim)) {
         Ok(lease) => lease,
-        Err(Refusal::Over { .. }) => return Ok(Answer::Released { lease: fence }),
+        Err(Rejection::Ended { .. }) => return Ok(CommandOutcome::Released { lease: fence }),
         Err(refusal) => return Err(refusal),
     };
     draft.release(lease, reason);
-    Ok(Answer::Released { lease: fence })
+    Ok(CommandOutcome::Released { lease: fence })
 }
 
 pub(super) fn revoke(
-    draft: &mut Draft<'_>,
+    draft: &mut DecisionBuilder<'_>,
     fence: Fence,
-    cause: Cause,
+    cause: RevocationCause,
     by: &Principal,
     detail: &str,
-) -> Result<Answer, Refusal> {
+) -> Result<CommandOutcome, Rejection> {
     super::check_detail(detail)?;
-    if cause == Cause::Transferred {
+    if cause == RevocationCause::Transferred {
         let reason = "is for leases that go on under another number; use transfer, upgrade or downgrade";
         return Err(InvalidInput::new("cause", reason).into());
     }
-    let lease = super::living(draft, fence, None)?;
+    let lease = super::active_lease(draft, fence, None)?;
     draft.revoke(lease, cause, by, detail);
-    Ok(Answer::Ended { leases: vec![fence] })
+    Ok(CommandOutcome::Ended { leases: vec![fence] })
 }
 
 /// Only for a holder that is proven dead: a live one is never displaced. The proof is the caller's duty.
 pub(super) fn reclaim(
-    draft: &mut Draft<'_>,
+    draft: &mut DecisionBuilder<'_>,
     holder: &Holder,
     by: &Principal,
     detail: &str,
-) -> Result<Answer, Refusal> {
+) -> Result<CommandOutcome, Rejection> {
     super::check_detail(detail)?;
     let state = draft.state;
-    let Some(slot) = state.find_holder(holder) else { return Ok(Answer::Ended { leases: Vec::new() }) };
+    let Some(slot) = state.find_holder(holder) else {
+        return Ok(CommandOutcome::Ended { leases: Vec::new() });
+    };
     // The dead wait for nothing: they leave first, so that none of them is let in on the way.
-    for waiting in state.waits_of(slot) {
-        if draft.waits(waiting) {
-            draft.leave(waiting, WaitEnd::Gone);
+    for waiting in state.queue_entries_of(slot) {
+        if draft.is_waiting(waiting) {
+            draft.end_wait(waiting, WaitEnd::Gone);
         }
     }
     // In the order of their numbers: how they lie in memory must not show in the ledger.
-    let mut leases: Vec<_> = state.leases_of(slot).filter(|lease| draft.lives(lease)).collect();
+    let mut leases: Vec<_> = state.leases_of(slot).filter(|lease| draft.is_active(lease)).collect();
     leases.sort_unstable_by_key(|lease| lease.fence);
     for lease in &leases {
-        draft.revoke(lease, Cause::Reclaimed, by, detail);
+        draft.revoke(lease, RevocationCause::Reclaimed, by, detail);
     }
-    Ok(Answer::Ended { leases: leases.into_iter().map(|lease| lease.fence).collect() })
+    Ok(CommandOutcome::Ended { leases: leases.into_iter().map(|lease| lease.fence).collect() })
 }
 
 /// A ticket that was served, timed out or withdrawn before is no mistake of the caller's.
 pub(super) fn withdraw(
-    draft: &mut Draft<'_>,
+    draft: &mut DecisionBuilder<'_>,
     ticket: Ticket,
     principal: &Principal,
     end: WaitEnd,
-) -> Result<Answer, Refusal> {
+) -> Result<CommandOutcome, Rejection> {
     let state = draft.state;
     if ticket > state.last_ticket() {
-        return Err(Refusal::NoSuchTicket);
+        return Err(Rejection::NoSuchTicket);
     }
-    let Some(waiting) = state.waiting(ticket) else { return Ok(Answer::Withdrawn { waited: false }) };
+    let Some(waiting) = state.queue_entry(ticket) else {
+        return Ok(CommandOutcome::Withdrawn { waited: false });
+    };
     if waiting.queued.principal != *principal {
-        return Err(Refusal::NoSuchTicket);
+        return Err(Rejection::NoSuchTicket);
     }
-    let waited = draft.waits(waiting);
-    draft.leave(waiting, if waited { end } else { WaitEnd::TimedOut });
-    Ok(Answer::Withdrawn { waited })
+    let waited = draft.is_waiting(waiting);
+    draft.end_wait(waiting, if waited { end } else { WaitEnd::TimedOut });
+    Ok(CommandOutcome::Withdrawn { waited })
 }

@@ -2,18 +2,18 @@
 
 mod acquire;
 mod agent;
-mod change;
 mod end;
 mod file;
 mod intent;
+mod reissue;
 mod work;
 
-use super::answer::{Answer, Decision, Refusal};
-use super::command::{Claim, Command};
-use super::draft::Draft;
-use super::file::FILES;
+use super::command::{Command, LeaseCredential};
+use super::decision_builder::DecisionBuilder;
+use super::file::FILES_PRINCIPAL;
 use super::name::{Holder, Principal};
-use super::state::{LeaseEntry, State};
+use super::outcome::{CommandOutcome, Decision, Rejection};
+use super::state::{KernelState, LeaseEntry};
 use super::value::{Fence, Tick};
 use crate::rules::names::check_name;
 
@@ -31,25 +31,25 @@ use crate::rules::names::check_name;
 /// assert_eq!(decision.answer, Answer::Swept { more: false });
 /// assert!(decision.events.is_empty());
 /// ```
-pub fn decide(state: &State, command: &Command, now: Tick) -> Decision {
-    let mut draft = Draft::new(state, now);
-    let answer = answer(&mut draft, command);
+pub fn decide(state: &KernelState, command: &Command, now: Tick) -> Decision {
+    let mut draft = DecisionBuilder::new(state, now);
+    let answer = dispatch(&mut draft, command);
     draft.finish(answer)
 }
 
-fn answer(draft: &mut Draft<'_>, command: &Command) -> Result<Answer, Refusal> {
+fn dispatch(draft: &mut DecisionBuilder<'_>, command: &Command) -> Result<CommandOutcome, Rejection> {
     match command {
         Command::Acquire(acquire) => {
             check_may_hold(draft, &acquire.holder, &acquire.principal)?;
             acquire::acquire(draft, acquire, None)
         }
-        Command::Renew { lease, claim, ttl } => change::renew(draft, *lease, claim, *ttl),
+        Command::Renew { lease, credential: claim, ttl } => reissue::renew(draft, *lease, claim, *ttl),
         Command::Release { lease, claim, reason } => end::release(draft, *lease, claim, *reason),
         Command::Transfer { lease, claim, to, principal, nonce } => {
-            change::transfer(draft, *lease, claim, to, principal, *nonce)
+            reissue::transfer(draft, *lease, claim, to, principal, *nonce)
         }
-        Command::Upgrade(change) => change::upgrade(draft, change),
-        Command::Downgrade(change) => change::downgrade(draft, change),
+        Command::Upgrade(change) => reissue::upgrade(draft, change),
+        Command::Downgrade(change) => reissue::downgrade(draft, change),
         Command::Revoke { lease, cause, by, detail } => end::revoke(draft, *lease, *cause, by, detail),
         Command::Reclaim { holder, by, detail } => end::reclaim(draft, holder, by, detail),
         Command::Withdraw { ticket, principal, end } => end::withdraw(draft, *ticket, principal, *end),
@@ -58,12 +58,12 @@ fn answer(draft: &mut Draft<'_>, command: &Command) -> Result<Answer, Refusal> {
         Command::Intent(command) => intent::decide(draft, command),
         Command::Work(command) => work::decide(draft, command),
         // Whose turn came while nothing could be granted.
-        Command::Serve { most } => {
+        Command::ServeWaiters { max_waiters: most } => {
             draft.check_may_grant()?;
-            Ok(Answer::Swept { more: draft.serve_oldest(*most) })
+            Ok(CommandOutcome::Swept { more: draft.serve_oldest_waiters(*most) })
         }
         // The sweep makes notices prompt; it does not make grants safe.
-        Command::Expire { most } => Ok(Answer::Swept { more: draft.sweep(*most) }),
+        Command::Expire { max_ended: most } => Ok(CommandOutcome::Swept { more: draft.sweep(*most) }),
     }
 }
 
@@ -71,51 +71,64 @@ fn answer(draft: &mut Draft<'_>, command: &Command) -> Result<Answer, Refusal> {
 ///
 /// One that is over but not announced is announced first: the caller learns that it is over, and whoever
 /// waits need not wait for the sweep.
-fn living<'a>(draft: &mut Draft<'a>, fence: Fence, claim: Option<&Claim>) -> Result<&'a LeaseEntry, Refusal> {
-    let state: &'a State = draft.state;
+fn active_lease<'a>(
+    draft: &mut DecisionBuilder<'a>,
+    fence: Fence,
+    claim: Option<&LeaseCredential>,
+) -> Result<&'a LeaseEntry, Rejection> {
+    let state: &'a KernelState = draft.state;
     let Some(lease) = state.find_lease(fence) else {
-        let ended = state.ended(fence).ok_or(Refusal::NotFound)?;
-        let known = claim.is_none_or(|claim| speaks_for(claim, &ended.holder, &ended.principal));
-        return Err(if known { Refusal::Over { lease: fence, end: ended.end } } else { Refusal::NotHolder });
+        let ended = state.ended_lease(fence).ok_or(Rejection::NotFound)?;
+        let known = claim.is_none_or(|claim| is_authorized(claim, &ended.holder, &ended.principal));
+        return Err(if known {
+            Rejection::Ended { lease: fence, end: ended.end }
+        } else {
+            Rejection::NotHolder
+        });
     };
     // A token speaks for itself: only a name is compared with names.
-    let named = claim.filter(|claim| !matches!(claim, Claim::Token));
+    let named = claim.filter(|claim| !matches!(claim, LeaseCredential::Token));
     let holder = || (state.holder_name(lease.holder), state.principal_of(lease.holder).1);
-    if !named.is_none_or(|claim| speaks_for(claim, holder().0, holder().1)) {
-        return Err(Refusal::NotHolder);
+    if !named.is_none_or(|claim| is_authorized(claim, holder().0, holder().1)) {
+        return Err(Rejection::NotHolder);
     }
-    if !draft.lives(lease) {
-        draft.settle(state.resource_name(lease.resource));
-        return Err(Refusal::Over { lease: fence, end: super::answer::End::Expired });
+    if !draft.is_active(lease) {
+        draft.expire_and_serve(state.resource_name(lease.resource));
+        return Err(Rejection::Ended { lease: fence, end: super::outcome::LeaseEnd::Expired });
     }
     Ok(lease)
 }
 
 /// What a session holds is decided with the session and nowhere else: under its name nobody gets anything.
-fn check_is_no_session(draft: &Draft<'_>, holder: &Holder) -> Result<(), Refusal> {
-    let is_session = draft.state.session(holder).is_some() || draft.state.file_session(holder).is_some();
-    if is_session { Err(Refusal::HolderTaken { holder: holder.clone() }) } else { Ok(()) }
+fn check_holder_is_not_a_session(draft: &DecisionBuilder<'_>, holder: &Holder) -> Result<(), Rejection> {
+    let is_session =
+        draft.state.intent_session(holder).is_some() || draft.state.file_session(holder).is_some();
+    if is_session { Err(Rejection::HolderTaken { holder: holder.clone() }) } else { Ok(()) }
 }
 
 /// In the name of all sessions of coding agents nobody else gets anything either.
-fn check_may_hold(draft: &Draft<'_>, holder: &Holder, principal: &Principal) -> Result<(), Refusal> {
-    if principal.as_str() == FILES {
-        return Err(Refusal::HolderTaken { holder: holder.clone() });
+fn check_may_hold(
+    draft: &DecisionBuilder<'_>,
+    holder: &Holder,
+    principal: &Principal,
+) -> Result<(), Rejection> {
+    if principal.as_str() == FILES_PRINCIPAL {
+        return Err(Rejection::HolderTaken { holder: holder.clone() });
     }
-    check_is_no_session(draft, holder)
+    check_holder_is_not_a_session(draft, holder)
 }
 
 /// A text for people that is stored: it may be empty, but has bounds like a name.
-fn check_detail(detail: &str) -> Result<(), Refusal> {
+fn check_detail(detail: &str) -> Result<(), Rejection> {
     if detail.is_empty() {
         return Ok(());
     }
     Ok(check_name("detail", detail)?)
 }
 
-fn speaks_for(claim: &Claim, holder: &Holder, principal: &Principal) -> bool {
+fn is_authorized(claim: &LeaseCredential, holder: &Holder, principal: &Principal) -> bool {
     match claim {
-        Claim::Token => true,
-        Claim::Holder { holder: claimed, principal: own } => claimed == holder && own == principal,
+        LeaseCredential::Token => true,
+        LeaseCredential::Holder { holder: claimed, principal: own } => claimed == holder && own == principal,
     }
 }

@@ -3,15 +3,15 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use super::session::LeftFile;
+use super::session::UncommittedFile;
 use crate::kernel::name::{Holder, Principal, Resource};
 use crate::kernel::value::{Fence, Nonce, Tick, Ticket};
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum FileCommand {
-    Hear {
-        session: Introduction,
-        sign: Sign,
+    RecordActivity {
+        session: FileSessionInfo,
+        activity: FileSessionActivity,
     },
     /// A session is about to change these files: all of them are its own, or none is.
     Acquire(FileAcquire),
@@ -21,7 +21,7 @@ pub enum FileCommand {
         resources: Vec<Resource>,
     },
     /// The turn of a session is over, and nothing was heard of it for long enough: it lets go of what it has.
-    Rest {
+    ReleaseIdle {
         session: Holder,
         /// When its turn ended, as the caller knows it. If something was heard since, nothing happens.
         turn_ended_at: Tick,
@@ -32,7 +32,7 @@ pub enum FileCommand {
     End {
         /// Which. Those that are not known are passed over.
         sessions: Vec<Holder>,
-        end: FileEnd,
+        end: FileSessionEnd,
         /// For people.
         detail: Arc<str>,
     },
@@ -40,12 +40,12 @@ pub enum FileCommand {
     Adopt {
         from: Holder,
         /// Who gets it, in the same process.
-        to: Introduction,
+        to: FileSessionInfo,
     },
     /// A person hands a file to a session, whoever has it.
     Give {
         /// All names of the file.
-        file: FileWant,
+        file: FileRequest,
         to: Holder,
         by: Principal,
     },
@@ -60,12 +60,12 @@ pub enum FileCommand {
     Resume {
         report: Ticket,
         /// All names of the file.
-        file: FileWant,
+        file: FileRequest,
         /// Whose life was just made sure of.
         checked: Vec<Holder>,
     },
     /// Something was changed by somebody who had no right to.
-    Violate {
+    RecordViolation {
         resource: Resource,
         /// Who, if that is known.
         session: Option<Holder>,
@@ -76,7 +76,7 @@ pub enum FileCommand {
 
 /// Who speaks. A session begins with the first that is heard of it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Introduction {
+pub struct FileSessionInfo {
     pub id: Holder,
     /// Of whom it is a subagent. That one is known.
     pub parent: Option<Holder>,
@@ -89,7 +89,7 @@ pub struct Introduction {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Sign {
+pub enum FileSessionActivity {
     Active,
     /// Its turn is over, and nothing of it goes on in the background.
     TurnEnded,
@@ -100,8 +100,8 @@ pub enum Sign {
 /// A session is about to change files.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FileAcquire {
-    pub session: Introduction,
-    pub files: Vec<FileWant>,
+    pub session: FileSessionInfo,
+    pub files: Vec<FileRequest>,
     /// Whose life was just made sure of. Nobody is refused for the sake of somebody else.
     pub checked: Vec<Holder>,
     /// Whether it is not the agent itself that asks, but something that it started.
@@ -110,7 +110,7 @@ pub struct FileAcquire {
 
 /// One file by all the names that lead to it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct FileWant {
+pub struct FileRequest {
     /// The name that it is known by.
     pub resource: Resource,
     /// Names under which somebody might reach it otherwise.
@@ -119,7 +119,7 @@ pub struct FileWant {
     pub nonces: Vec<Nonce>,
 }
 
-impl FileWant {
+impl FileRequest {
     /// All of its names, each once, with what their tokens would be made from.
     pub(crate) fn names(&self) -> impl Iterator<Item = (&Resource, Nonce)> {
         let nonces = self.nonces.iter().copied().chain(std::iter::repeat(Nonce([0; 16])));
@@ -131,25 +131,25 @@ impl FileWant {
 
 crate::text_enum! {
     #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-    pub enum FileEnd: parse {
+    pub enum FileSessionEnd: parse {
         Ended = "ENDED",
         Died = "DIED",
         /// A subagent is done; what it has goes to its parent.
-        HandedUp = "HANDED_UP",
+        TransferredToParent = "HANDED_UP",
     }
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum FileAnswer {
-    Noted,
+pub enum FileOutcome {
+    Acknowledged,
     /// The files are the session's, or those of somebody whose files it may use.
     Granted {
         leases: Vec<Fence>,
         /// Which of them somebody else let go of without a commit.
-        left: Vec<(Resource, LeftFile)>,
+        uncommitted: Vec<(Resource, UncommittedFile)>,
     },
     /// These are in the way, and nobody has made sure that they live: do that, and ask again.
-    MustCheck {
+    CheckRequired {
         sessions: Vec<Holder>,
     },
     /// Somebody who lives has some of it. The one retry is due then.

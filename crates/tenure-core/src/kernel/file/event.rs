@@ -2,17 +2,17 @@
 
 use std::sync::Arc;
 
-use super::command::{FileEnd, Introduction};
-use super::ticket::{Blocked, TicketEnd};
+use super::command::{FileSessionEnd, FileSessionInfo};
+use super::retry_ticket::{BlockedReport, RetryTicketEnd};
+use crate::kernel::lease_request::LeaseRequest;
 use crate::kernel::name::{Holder, Resource};
 use crate::kernel::value::{Tick, Ticket};
-use crate::kernel::want::Want;
 
 /// One thing that happened. That files were got and let go of is told by their leases.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum FileEvent {
     Began {
-        session: Introduction,
+        session: FileSessionInfo,
         at: Tick,
     },
     Seen {
@@ -26,22 +26,22 @@ pub enum FileEvent {
         at: Tick,
     },
     /// A session wants a file that another one has. This is the heartbeat of contention: it says when the one retry is due.
-    Contended(Contended),
+    Contended(ContentionNotice),
     /// The file was not free at the retry.
     Blocked {
         ticket: Ticket,
-        found: Blocked,
+        report: BlockedReport,
     },
     Closed {
         ticket: Ticket,
         at: Tick,
-        end: TicketEnd,
+        end: RetryTicketEnd,
     },
     /// A session is over; what it held was let go of right before.
     Ended {
         session: Holder,
         at: Tick,
-        end: FileEnd,
+        end: FileSessionEnd,
         /// For people.
         detail: Arc<str>,
     },
@@ -59,15 +59,15 @@ pub enum FileEvent {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Contended {
+pub struct ContentionNotice {
     pub ticket: Ticket,
     pub session: Holder,
-    pub want: Want,
+    pub request: LeaseRequest,
     pub owner: Holder,
     pub at: Tick,
     pub retry_at: Tick,
     /// Who waits for whom in a circle, beginning with the session; empty if there is none.
-    pub circle: Vec<Holder>,
+    pub cycle: Vec<Holder>,
 }
 
 crate::kernel::event::type_names! {
@@ -84,10 +84,10 @@ crate::kernel::event::type_names! {
 }
 
 impl FileEvent {
-    pub fn at(&self) -> Tick {
+    pub fn occurred_at(&self) -> Tick {
         match self {
             FileEvent::Contended(contended) => contended.at,
-            FileEvent::Blocked { found, .. } => found.at,
+            FileEvent::Blocked { report: found, .. } => found.at,
             FileEvent::Began { at, .. }
             | FileEvent::Seen { at, .. }
             | FileEvent::TurnEnded { at, .. }
@@ -98,20 +98,20 @@ impl FileEvent {
     }
 
     /// About how many bytes callers made it long by.
-    pub fn bytes(&self) -> usize {
+    pub fn byte_size(&self) -> usize {
         let names = |circle: &[Holder]| circle.iter().map(|holder| holder.as_str().len()).sum::<usize>();
         let text = |text: &Option<Arc<str>>| text.as_ref().map_or(0, |text| text.len());
         match self {
-            FileEvent::Began { session, .. } => session.bytes() + text(&session.task),
+            FileEvent::Began { session, .. } => session.byte_size() + text(&session.task),
             FileEvent::Seen { session, task, .. } => session.as_str().len() + text(task),
             FileEvent::TurnEnded { session, .. } => session.as_str().len(),
             FileEvent::Contended(contended) => {
                 contended.session.as_str().len()
                     + contended.owner.as_str().len()
-                    + contended.want.resource.as_str().len()
-                    + names(&contended.circle)
+                    + contended.request.resource.as_str().len()
+                    + names(&contended.cycle)
             }
-            FileEvent::Blocked { found, .. } => found.owner.bytes() + names(&found.circle),
+            FileEvent::Blocked { report: found, .. } => found.owner.byte_size() + names(&found.cycle),
             FileEvent::Closed { .. } => 0,
             FileEvent::Ended { session, detail, .. } => session.as_str().len() + detail.len(),
             FileEvent::Violated { resource, owner, session, detail, .. } => {
@@ -122,9 +122,9 @@ impl FileEvent {
     }
 }
 
-impl Introduction {
+impl FileSessionInfo {
     /// How many bytes its names have, but for what it is at.
-    pub(crate) fn bytes(&self) -> usize {
+    pub(crate) fn byte_size(&self) -> usize {
         let parent = self.parent.as_ref().map_or(0, |parent| parent.as_str().len());
         self.id.as_str().len() + parent + self.agent.len() + self.session.len() + self.process.len()
     }

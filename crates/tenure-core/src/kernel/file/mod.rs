@@ -7,25 +7,28 @@
 
 mod command;
 mod event;
+mod retry_ticket;
 mod session;
-mod ticket;
 
-pub use command::{FileAcquire, FileAnswer, FileCommand, FileEnd, FileWant, HeldFile, Introduction, Sign};
-pub use event::{Contended, FileEvent};
-pub use session::{FileSession, LeftFile};
-pub use ticket::{Blocked, FileTicket, Owner, TicketEnd};
+pub use command::{
+    FileAcquire, FileCommand, FileOutcome, FileRequest, FileSessionActivity, FileSessionEnd, FileSessionInfo,
+    HeldFile,
+};
+pub use event::{ContentionNotice, FileEvent};
+pub use retry_ticket::{BlockedReport, FileOwner, RetryTicket, RetryTicketEnd};
+pub use session::{FileSession, UncommittedFile};
 
 use super::name::Principal;
-use super::value::Span;
+use super::value::TickDuration;
 
 /// In whose name leases on files are held.
-pub const FILES: &str = "system:files";
+pub const FILES_PRINCIPAL: &str = "system:files";
 
 /// How long a lease on a file lasts at most. Its owner's life decides, not this: a machine that slept for a week must not find
 /// its agents without what they hold.
-pub const FILE_LEASE: Span = Span::from_secs(366 * 24 * 60 * 60);
+pub const FILE_LEASE_TTL: TickDuration = TickDuration::from_secs(366 * 24 * 60 * 60);
 
 /// In whose name leases on files are held.
-pub fn files() -> Principal {
-    Principal::parse(FILES).expect("it is a name")
+pub fn files_principal() -> Principal {
+    Principal::parse(FILES_PRINCIPAL).expect("it is a name")
 }

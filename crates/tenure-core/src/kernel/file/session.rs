@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::ticket::Owner;
+use super::retry_ticket::FileOwner;
 use crate::kernel::name::Holder;
 use crate::kernel::value::Tick;
 
@@ -30,8 +30,8 @@ pub struct FileSession {
 
 impl FileSession {
     /// Who it is, for records that outlive it.
-    pub fn owner(&self) -> Owner {
-        Owner {
+    pub fn owner(&self) -> FileOwner {
+        FileOwner {
             holder: self.id.clone(),
             agent: self.agent.clone(),
             session: self.session.clone(),
@@ -43,7 +43,7 @@ impl FileSession {
 
 /// A file that its owner let go of without a commit. Whoever has it next is told: it may be dirty.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct LeftFile {
-    pub owner: Owner,
+pub struct UncommittedFile {
+    pub owner: FileOwner,
     pub at: Tick,
 }

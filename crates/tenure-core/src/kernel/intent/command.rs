@@ -2,32 +2,32 @@
 
 use std::sync::Arc;
 
-use super::session::{IntentKey, SessionEnd, SessionState};
+use super::session::{IntentKey, IntentSessionEnd, IntentSessionState};
 use super::target::Intent;
 use crate::kernel::name::{Holder, Principal};
-use crate::kernel::value::{Fence, Nonce, Span, Tick};
+use crate::kernel::value::{Fence, Nonce, Tick, TickDuration};
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum IntentCommand {
     /// Accept an intent, or find the session that it already became.
-    Accept(Accept),
+    Accept(AcceptIntent),
     /// End a session, whoever wanted it.
     Stop { session: Holder, by: Principal },
     /// The worker takes a session: its leases, or its end if they cannot be had.
-    Take(Take),
+    Take(TakeSession),
     /// The worker has started the session's pipeline.
     Run {
         session: Holder,
         /// Why the worker may.
-        guard: Fence,
+        leader: Fence,
         /// The processes, as the worker names them.
         process: Arc<str>,
     },
     /// The worker renews its guard, and the leases of these sessions.
-    Keep {
+    KeepAlive {
         /// Why the worker may.
         guard: Fence,
-        ttl: Span,
+        ttl: TickDuration,
         sessions: Vec<Holder>,
     },
     /// The worker has ended the session's pipeline, or seen it end.
@@ -35,7 +35,7 @@ pub enum IntentCommand {
         session: Holder,
         /// Why the worker may.
         guard: Fence,
-        end: SessionEnd,
+        end: IntentSessionEnd,
         /// For people.
         detail: Arc<str>,
     },
@@ -49,7 +49,7 @@ pub enum IntentCommand {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Accept {
+pub struct AcceptIntent {
     /// The session's name, if it becomes a new one. Nobody used it before.
     pub session: Holder,
     pub intent: Intent,
@@ -58,25 +58,25 @@ pub struct Accept {
     pub previous_key: Option<IntentKey>,
     pub principal: Principal,
     /// How long it may wait for a worker.
-    pub patience: Span,
+    pub wait_timeout: TickDuration,
     /// Take the lease of its target first, and refuse if that is held.
-    pub lease: Option<(Span, Nonce)>,
+    pub lease: Option<(TickDuration, Nonce)>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Take {
+pub struct TakeSession {
     pub session: Holder,
     /// Why the worker may.
-    pub guard: Fence,
+    pub leader: Fence,
     /// How many tuners there are, numbered from 0.
     pub slots: u32,
-    pub ttl: Span,
+    pub ttl: TickDuration,
     /// For their tokens: of the target, and of the tuner.
     pub nonces: [Nonce; 2],
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum IntentAnswer {
+pub enum IntentOutcome {
     Accepted {
         session: Holder,
         /// Whether it is new; else it was there before, and nothing happened.
@@ -90,14 +90,14 @@ pub enum IntentAnswer {
         until: Tick,
     },
     /// That is where the session is now, by this request or before it.
-    Now {
-        state: SessionState,
-        end: Option<SessionEnd>,
+    Current {
+        state: IntentSessionState,
+        end: Option<IntentSessionEnd>,
     },
-    Kept {
+    KeptAlive {
         until: Tick,
         /// What became of each session, in the order asked for.
-        sessions: Vec<Kept>,
+        sessions: Vec<KeepAliveOutcome>,
     },
     Wiped {
         sessions: usize,
@@ -106,12 +106,12 @@ pub enum IntentAnswer {
 
 /// What became of one session's leases.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kept {
+pub enum KeepAliveOutcome {
     /// They live, and this is where the session is.
-    Until {
+    Active {
         /// When the first of them is over.
         until: Tick,
-        state: SessionState,
+        state: IntentSessionState,
     },
     /// They are lost, and nothing gives them back.
     Lost,

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::session::{IntentKey, SessionEnd, SessionState};
+use super::session::{IntentKey, IntentSessionEnd, IntentSessionState};
 use super::target::Intent;
 use crate::kernel::name::{Holder, Principal};
 use crate::kernel::value::{Fence, Tick};
@@ -11,13 +11,13 @@ use crate::kernel::value::{Fence, Tick};
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum IntentEvent {
     /// An intent was accepted. Whoever carries out intents hears of it by this.
-    Accepted(Accepted),
+    Accepted(IntentAcceptance),
     /// A worker took it; its leases were issued or renewed right before.
     Starting {
         session: Holder,
         at: Tick,
         worker: Holder,
-        guard: Fence,
+        leader: Fence,
         slot: Option<u32>,
     },
     Running {
@@ -35,14 +35,14 @@ pub enum IntentEvent {
     Ended {
         session: Holder,
         at: Tick,
-        end: SessionEnd,
+        end: IntentSessionEnd,
         /// For people.
         detail: Arc<str>,
     },
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Accepted {
+pub struct IntentAcceptance {
     pub session: Holder,
     pub intent: Intent,
     /// Under which a repetition finds it.
@@ -64,13 +64,13 @@ crate::kernel::event::type_names! {
 }
 
 impl IntentEvent {
-    pub const fn leads_to(&self) -> SessionState {
+    pub const fn next_state(&self) -> IntentSessionState {
         match self {
-            IntentEvent::Accepted(_) => SessionState::New,
-            IntentEvent::Starting { .. } => SessionState::Starting,
-            IntentEvent::Running { .. } => SessionState::Running,
-            IntentEvent::Stopping { .. } => SessionState::Stopping,
-            IntentEvent::Ended { .. } => SessionState::Ended,
+            IntentEvent::Accepted(_) => IntentSessionState::New,
+            IntentEvent::Starting { .. } => IntentSessionState::Starting,
+            IntentEvent::Running { .. } => IntentSessionState::Running,
+            IntentEvent::Stopping { .. } => IntentSessionState::Stopping,
+            IntentEvent::Ended { .. } => IntentSessionState::Ended,
         }
     }
 
@@ -84,7 +84,7 @@ impl IntentEvent {
         }
     }
 
-    pub fn at(&self) -> Tick {
+    pub fn occurred_at(&self) -> Tick {
         match self {
             IntentEvent::Accepted(accepted) => accepted.at,
             IntentEvent::Starting { at, .. }
@@ -95,9 +95,9 @@ impl IntentEvent {
     }
 
     /// About how many bytes callers made it long by.
-    pub fn bytes(&self) -> usize {
+    pub fn byte_size(&self) -> usize {
         match self {
-            IntentEvent::Accepted(accepted) => 64 + accepted.intent.bytes(),
+            IntentEvent::Accepted(accepted) => 64 + accepted.intent.byte_size(),
             IntentEvent::Running { process, .. } => process.len(),
             IntentEvent::Ended { detail, .. } => detail.len(),
             IntentEvent::Starting { worker, .. } => worker.as_str().len(),

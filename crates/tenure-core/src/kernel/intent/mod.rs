@@ -10,8 +10,11 @@ mod event;
 mod session;
 mod target;
 
-pub use command::{Accept, IntentAnswer, IntentCommand, Kept, Take};
-pub use event::{Accepted, IntentEvent};
-pub use session::{IntentKey, Session, SessionEnd, SessionState};
-pub(crate) use target::TargetKind;
-pub use target::{GUARD, Intent, ORCHESTRATOR, Target, guard, orchestrator, slot_of, tuner};
+pub use command::{AcceptIntent, IntentCommand, IntentOutcome, KeepAliveOutcome, TakeSession};
+pub use event::{IntentAcceptance, IntentEvent};
+pub use session::{IntentKey, IntentSession, IntentSessionEnd, IntentSessionState};
+pub(crate) use target::IntentTargetKind;
+pub use target::{
+    Intent, IntentTarget, LEADER_LOCK, ORCHESTRATOR_PRINCIPAL, leader_lock, orchestrator_principal,
+    tuner_resource, tuner_slot,
+};

@@ -12,7 +12,7 @@ pub struct IntentKey(pub [u8; 32]);
 
 crate::text_enum! {
     #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-    pub enum SessionState: parse {
+    pub enum IntentSessionState: parse {
         /// Accepted. No worker has taken it.
         New = "NEW",
         /// Its leases are held, its pipeline is about to start.
@@ -23,9 +23,9 @@ crate::text_enum! {
     }
 }
 
-impl SessionState {
+impl IntentSessionState {
     /// Which states may follow. The one table of them.
-    pub const fn may_follow(self) -> &'static [SessionState] {
+    pub const fn successors(self) -> &'static [IntentSessionState] {
         match self {
             Self::New => &[Self::Starting, Self::Ended],
             Self::Starting => &[Self::Running, Self::Stopping, Self::Ended],
@@ -42,7 +42,7 @@ impl SessionState {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum SessionEnd {
+pub enum IntentSessionEnd {
     /// Another session shows the same.
     Busy,
     NoTuner,
@@ -58,8 +58,8 @@ pub enum SessionEnd {
     WorkerStopped,
 }
 
-impl SessionEnd {
-    pub const ALL: [SessionEnd; 9] = [
+impl IntentSessionEnd {
+    pub const ALL: [IntentSessionEnd; 9] = [
         Self::Busy,
         Self::NoTuner,
         Self::NoWorker,
@@ -101,14 +101,14 @@ impl SessionEnd {
 
 /// What became of an intent, so far.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Session {
+pub struct IntentSession {
     /// Its name, and the holder of its leases.
     pub id: Holder,
     pub intent: Intent,
     /// Under which a repetition finds it, until it is over.
     pub key: IntentKey,
     pub principal: Principal,
-    pub state: SessionState,
+    pub state: IntentSessionState,
     /// Grows with every change of any session: whoever has seen this one has seen all below.
     pub revision: u64,
     pub accepted_at: Tick,
@@ -122,29 +122,29 @@ pub struct Session {
     pub slot: Option<u32>,
     /// The processes that carry it out, as its worker names them; may be empty.
     pub process: Arc<str>,
-    pub end: Option<SessionEnd>,
+    pub end: Option<IntentSessionEnd>,
     /// For people; may be empty.
     pub detail: Arc<str>,
 }
 
-impl Session {
+impl IntentSession {
     /// About how many bytes the smallest one takes.
-    const LEAST_BYTES: usize = 256;
+    const MIN_BYTES: usize = 256;
 
     /// About how many bytes one takes that begins like this.
-    pub(crate) fn bytes_of(id: &Holder, intent: &Intent, principal: &Principal) -> usize {
-        Self::LEAST_BYTES + id.as_str().len() + intent.bytes() + principal.as_str().len()
+    pub(crate) fn byte_size_of(id: &Holder, intent: &Intent, principal: &Principal) -> usize {
+        Self::MIN_BYTES + id.as_str().len() + intent.byte_size() + principal.as_str().len()
     }
 
     /// How many leases it has while a worker has it.
-    pub(crate) fn leases_needed(&self) -> usize {
+    pub(crate) fn required_lease_count(&self) -> usize {
         1 + usize::from(self.slot.is_some())
     }
 
     /// About how many bytes it takes.
-    pub(crate) fn bytes(&self) -> usize {
+    pub(crate) fn byte_size(&self) -> usize {
         let worker = self.worker.as_ref().map_or(0, |(worker, _)| worker.as_str().len());
         let texts = self.process.len() + self.detail.len();
-        Self::bytes_of(&self.id, &self.intent, &self.principal) + worker + texts
+        Self::byte_size_of(&self.id, &self.intent, &self.principal) + worker + texts
     }
 }

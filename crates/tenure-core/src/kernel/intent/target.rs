@@ -6,7 +6,7 @@ use crate::kernel::name::{Principal, Resource};
 use crate::rules::names::{InvalidInput, check_name};
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub enum Target {
+pub enum IntentTarget {
     /// A channel, live. It takes a tuner.
     Service(Arc<str>),
     /// A recording, from some point on. It takes none.
@@ -20,14 +20,14 @@ pub enum Target {
 /// Of which kind a target is. A key does not say it: a channel and a recording of one name, from its first second on, have
 /// the same.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(crate) enum TargetKind {
+pub(crate) enum IntentTargetKind {
     Service,
     Recording,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Intent {
-    pub target: Target,
+    pub target: IntentTarget,
     pub profile: Arc<str>,
     /// In which particulars: JSON in its canonical form, or nothing.
     pub params: Arc<str>,
@@ -37,93 +37,93 @@ pub struct Intent {
 
 impl Intent {
     /// The longest name of a channel, a recording or a profile, and the longest correlation id, in bytes.
-    pub const MOST_NAME_BYTES: usize = 1_024;
+    pub const MAX_NAME_BYTES: usize = 1_024;
     /// The most bytes of particulars.
-    pub const MOST_PARAMS_BYTES: usize = 1 << 16;
+    pub const MAX_PARAMS_BYTES: usize = 1 << 16;
 
     /// Checks what can be long or odd. Whatever passes can be stored, and be part of a key.
     pub fn check(&self) -> Result<(), InvalidInput> {
         let (field, id) = match &self.target {
-            Target::Service(service) => ("serviceRef", service),
-            Target::Recording { id, .. } => ("recordingID", id),
+            IntentTarget::Service(service) => ("serviceRef", service),
+            IntentTarget::Recording { id, .. } => ("recordingID", id),
         };
         check_part(field, id)?;
         check_part("profileID", &self.profile)?;
         if !self.correlation.is_empty() {
             check_length("correlationId", &self.correlation)?;
         }
-        if self.params.len() > Self::MOST_PARAMS_BYTES {
+        if self.params.len() > Self::MAX_PARAMS_BYTES {
             let reason =
-                format!("has {} bytes; at most {} are allowed", self.params.len(), Self::MOST_PARAMS_BYTES);
+                format!("has {} bytes; at most {} are allowed", self.params.len(), Self::MAX_PARAMS_BYTES);
             return Err(InvalidInput::new("params", reason));
         }
         Ok(())
     }
 
     /// About how many bytes it takes.
-    pub(crate) fn bytes(&self) -> usize {
+    pub(crate) fn byte_size(&self) -> usize {
         self.target.id().len() + self.profile.len() + self.params.len() + self.correlation.len()
     }
 }
 
-impl Target {
+impl IntentTarget {
     pub fn id(&self) -> &str {
         match self {
-            Target::Service(id) | Target::Recording { id, .. } => id,
+            IntentTarget::Service(id) | IntentTarget::Recording { id, .. } => id,
         }
     }
 
-    pub(crate) fn kind(&self) -> TargetKind {
+    pub(crate) fn kind(&self) -> IntentTargetKind {
         match self {
-            Target::Service(_) => TargetKind::Service,
-            Target::Recording { .. } => TargetKind::Recording,
+            IntentTarget::Service(_) => IntentTargetKind::Service,
+            IntentTarget::Recording { .. } => IntentTargetKind::Recording,
         }
     }
 
     /// Which requests for it are the same: all of a channel, those of one second of a recording.
-    pub fn bucket(&self) -> u64 {
+    pub fn key_bucket(&self) -> u64 {
         match self {
-            Target::Service(_) => 0,
-            Target::Recording { start_ms, .. } => start_ms / 1_000,
+            IntentTarget::Service(_) => 0,
+            IntentTarget::Recording { start_ms, .. } => start_ms / 1_000,
         }
     }
 
     /// What only one session may have at a time.
     pub fn resource(&self) -> Resource {
         let name = match self {
-            Target::Service(service) => format!("service:{service}"),
-            Target::Recording { id, .. } => format!("recording:{id}:{}", self.bucket()),
+            IntentTarget::Service(service) => format!("service:{service}"),
+            IntentTarget::Recording { id, .. } => format!("recording:{id}:{}", self.key_bucket()),
         };
         Resource::parse(&name).expect("a target that was checked makes a name")
     }
 
-    pub fn needs_tuner(&self) -> bool {
-        matches!(self, Target::Service(_))
+    pub fn requires_tuner(&self) -> bool {
+        matches!(self, IntentTarget::Service(_))
     }
 }
 
-pub fn tuner(slot: u32) -> Resource {
+pub fn tuner_resource(slot: u32) -> Resource {
     Resource::parse(&format!("tuner:{slot}")).expect("a number makes a name")
 }
 
-pub fn slot_of(resource: &Resource) -> Option<u32> {
+pub fn tuner_slot(resource: &Resource) -> Option<u32> {
     let slot = resource.as_str().strip_prefix("tuner:")?.parse().ok()?;
     // A number can be written in more ways than one; a tuner has one name.
-    (tuner(slot) == *resource).then_some(slot)
+    (tuner_resource(slot) == *resource).then_some(slot)
 }
 
 /// What the one worker holds.
-pub const GUARD: &str = "system:orchestrator:guard_lock";
+pub const LEADER_LOCK: &str = "system:orchestrator:guard_lock";
 
 /// To whom sessions and workers belong. No token and no user is called so.
-pub const ORCHESTRATOR: &str = "system:orchestrator";
+pub const ORCHESTRATOR_PRINCIPAL: &str = "system:orchestrator";
 
-pub fn guard() -> Resource {
-    Resource::parse(GUARD).expect("it is a name")
+pub fn leader_lock() -> Resource {
+    Resource::parse(LEADER_LOCK).expect("it is a name")
 }
 
-pub fn orchestrator() -> Principal {
-    Principal::parse(ORCHESTRATOR).expect("it is a name")
+pub fn orchestrator_principal() -> Principal {
+    Principal::parse(ORCHESTRATOR_PRINCIPAL).expect("it is a name")
 }
 
 /// What is part of a key, where `|` parts, and an argument of a program, where `-` begins an option.
@@ -143,8 +143,8 @@ fn check_part(field: &'static str, part: &str) -> Result<(), InvalidInput> {
 
 fn check_length(field: &'static str, part: &str) -> Result<(), InvalidInput> {
     check_name(field, part)?;
-    if part.len() > Intent::MOST_NAME_BYTES {
-        let reason = format!("has {} bytes; at most {} are allowed", part.len(), Intent::MOST_NAME_BYTES);
+    if part.len() > Intent::MAX_NAME_BYTES {
+        let reason = format!("has {} bytes; at most {} are allowed", part.len(), Intent::MAX_NAME_BYTES);
         return Err(InvalidInput::new(field, reason));
     }
     Ok(())

@@ -2,22 +2,22 @@
 
 use std::collections::BTreeSet;
 
-use super::own::Own;
+use super::holder_leases::HolderLeases;
 use super::slab::Slot;
-use super::table::Named;
-use crate::kernel::event::Queued;
-use crate::kernel::mode::{Mode, Modes};
+use super::table::TableEntry;
+use crate::kernel::event::QueuedAcquire;
+use crate::kernel::mode::{LeaseMode, ModeSet};
 use crate::kernel::name::{Holder, Labels, Principal, Resource};
-use crate::kernel::value::{Fence, Nonce, RequestKey, Span, Tick, Ticket};
+use crate::kernel::value::{Fence, IdempotencyKey, Nonce, Tick, TickDuration, Ticket};
 
 /// What was promised to a lease's holder; a renewal changes the end, the TTL and the count of renewals.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Terms {
-    pub mode: Mode,
+    pub mode: LeaseMode,
     pub issued_at: Tick,
     /// The lease is expired from this tick on.
     pub expires_at: Tick,
-    pub ttl: Span,
+    pub ttl: TickDuration,
     pub renewals: u32,
     /// The lease's token is made from it. It is kept after the end: a late caller must still prove that the lease was its own.
     pub nonce: Nonce,
@@ -29,29 +29,29 @@ pub struct Terms {
 pub(crate) struct LeaseEntry {
     pub(crate) fence: Fence,
     pub(crate) terms: Terms,
-    pub(crate) key: Option<Box<RequestKey>>,
+    pub(crate) key: Option<Box<IdempotencyKey>>,
     pub(crate) resource: Slot,
     pub(crate) holder: Slot,
     /// Where it stands among its holder's leases.
-    pub(crate) place: u32,
+    pub(crate) holder_index: u32,
 }
 
 /// A resource that somebody holds or waits for.
 #[derive(Debug, Clone)]
 pub(crate) struct ResourceEntry {
     pub(crate) name: Resource,
-    pub(crate) leases: Few,
-    pub(crate) queue: Queue,
+    pub(crate) leases: SmallList,
+    pub(crate) queue: TicketQueue,
 }
 
 /// Who waits for one resource: nearly always nobody.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Queue(Option<Box<Tickets>>);
+pub(crate) struct TicketQueue(Option<Box<TicketSet>>);
 
 #[derive(Debug, Clone, Default)]
-struct Tickets(BTreeSet<Ticket>);
+struct TicketSet(BTreeSet<Ticket>);
 
-impl Queue {
+impl TicketQueue {
     /// Oldest first.
     pub(crate) fn iter(&self) -> impl Iterator<Item = &Ticket> {
         self.0.iter().flat_map(|tickets| &tickets.0)
@@ -88,15 +88,15 @@ impl Queue {
 pub(crate) struct HolderEntry {
     pub(crate) name: Holder,
     pub(crate) principal: Slot,
-    pub(crate) leases: Own,
+    pub(crate) leases: HolderLeases,
     pub(crate) tickets: BTreeSet<Ticket>,
     /// There while it holds and waits for nothing.
-    pub(crate) rest: Option<Rest>,
+    pub(crate) idle: Option<IdlePeriod>,
 }
 
 /// A time without leases and waits. The number tells two rests within one tick apart.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Rest {
+pub(crate) struct IdlePeriod {
     pub(crate) since: Tick,
     pub(crate) number: u64,
 }
@@ -106,86 +106,86 @@ pub(crate) struct PrincipalEntry {
     pub(crate) name: Principal,
     pub(crate) leases: usize,
     /// How many leases its holders wait for.
-    pub(crate) wanted: usize,
+    pub(crate) requested_leases: usize,
     /// How many waits that is.
-    pub(crate) waits: usize,
+    pub(crate) queue_entry_count: usize,
 }
 
 #[derive(Debug, Clone)]
-pub(crate) struct Waiting {
-    pub(crate) queued: Queued,
+pub(crate) struct QueueEntry {
+    pub(crate) queued: QueuedAcquire,
     pub(crate) holder: Slot,
     /// Where the resources stand that it waits for, each once, and how it would have each.
-    pub(crate) places: Vec<(Slot, Modes)>,
+    pub(crate) resource_modes: Vec<(Slot, ModeSet)>,
 }
 
 /// The leases on one resource: nearly always one.
 #[derive(Debug, Clone)]
-pub(crate) enum Few {
+pub(crate) enum SmallList {
     None,
     One(Slot),
     Many(Vec<Slot>),
 }
 
-impl Few {
+impl SmallList {
     pub(crate) fn as_slice(&self) -> &[Slot] {
         match self {
-            Few::None => &[],
-            Few::One(slot) => std::slice::from_ref(slot),
-            Few::Many(slots) => slots,
+            SmallList::None => &[],
+            SmallList::One(slot) => std::slice::from_ref(slot),
+            SmallList::Many(slots) => slots,
         }
     }
 
     pub(crate) fn push(&mut self, slot: Slot) {
-        *self = match std::mem::replace(self, Few::None) {
-            Few::None => Few::One(slot),
-            Few::One(first) => Few::Many(vec![first, slot]),
-            Few::Many(mut slots) => {
+        *self = match std::mem::replace(self, SmallList::None) {
+            SmallList::None => SmallList::One(slot),
+            SmallList::One(first) => SmallList::Many(vec![first, slot]),
+            SmallList::Many(mut slots) => {
                 slots.push(slot);
-                Few::Many(slots)
+                SmallList::Many(slots)
             }
         };
     }
 
     pub(crate) fn remove(&mut self, slot: Slot) {
         match self {
-            Few::Many(slots) => {
+            SmallList::Many(slots) => {
                 slots.retain(|other| *other != slot);
                 if let [only] = slots[..] {
-                    *self = Few::One(only);
+                    *self = SmallList::One(only);
                 }
             }
-            _ => *self = Few::None,
+            _ => *self = SmallList::None,
         }
     }
 }
 
-impl Waiting {
+impl QueueEntry {
     /// Where the resources stand in whose queues it is, each once.
     pub(crate) fn resources(&self) -> impl Iterator<Item = Slot> {
-        self.places.iter().map(|(slot, _)| *slot)
+        self.resource_modes.iter().map(|(slot, _)| *slot)
     }
 
     /// How it would have the resource at `slot`: in one mode, or in one of several where two of its wants name it.
-    pub(crate) fn modes_on(&self, slot: Slot) -> Modes {
-        let found = self.places.iter().find(|(resource, _)| *resource == slot);
-        found.map_or(Modes::default(), |(_, modes)| *modes)
+    pub(crate) fn modes_on(&self, slot: Slot) -> ModeSet {
+        let found = self.resource_modes.iter().find(|(resource, _)| *resource == slot);
+        found.map_or(ModeSet::default(), |(_, modes)| *modes)
     }
 }
 
-impl Named for ResourceEntry {
+impl TableEntry for ResourceEntry {
     fn name(&self) -> &str {
         self.name.as_str()
     }
 }
 
-impl Named for HolderEntry {
+impl TableEntry for HolderEntry {
     fn name(&self) -> &str {
         self.name.as_str()
     }
 }
 
-impl Named for PrincipalEntry {
+impl TableEntry for PrincipalEntry {
     fn name(&self) -> &str {
         self.name.as_str()
     }

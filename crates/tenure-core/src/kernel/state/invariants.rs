@@ -2,37 +2,37 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::State;
-use super::memory::KeyOutcome;
-use crate::kernel::mode::Modes;
+use super::KernelState;
+use super::retention::IdempotencyOutcome;
+use crate::kernel::mode::ModeSet;
 use crate::kernel::name::Resource;
 use crate::kernel::value::Fence;
-use crate::rules::time::lasts;
+use crate::rules::time::has_duration;
 
-impl State {
+impl KernelState {
     /// Checks everything, in time proportional to all there is. The error says what is wrong, for people.
     pub fn check_invariants(&self) -> Result<(), String> {
-        self.invariant_every_pair_on_a_resource_goes_together()?;
-        self.invariant_what_overlaps_goes_together()?;
-        self.invariant_every_lease_is_found_by_number_resource_holder_and_end()?;
-        self.invariant_every_wait_is_found_by_resource_holder_and_end()?;
-        self.invariant_principals_count_what_their_holders_have()?;
-        self.invariant_only_holders_without_leases_and_waits_rest()?;
-        self.invariant_keys_lead_to_leases_and_waits()?;
-        self.invariant_sessions_hold_what_they_are_said_to()?;
-        self.invariant_every_child_is_a_part_of_its_parent()?;
-        self.invariant_waits_lead_from_old_to_young()?;
-        self.invariant_agents_hold_what_is_noted()?;
-        self.invariant_files_are_held_by_sessions_that_live()
+        self.invariant_leases_on_a_resource_are_compatible()?;
+        self.invariant_overlapping_leases_are_compatible()?;
+        self.invariant_every_lease_is_indexed()?;
+        self.invariant_every_queue_entry_is_indexed()?;
+        self.invariant_principal_counts_match_holders()?;
+        self.invariant_idle_holders_hold_nothing()?;
+        self.invariant_keys_refer_to_leases_or_queue_entries()?;
+        self.invariant_intent_sessions_hold_required_leases()?;
+        self.invariant_children_are_within_parents()?;
+        self.invariant_agents_wait_only_for_younger()?;
+        self.invariant_agent_holdings_are_indexed()?;
+        self.invariant_files_are_held_by_active_sessions()
     }
 
-    fn invariant_every_pair_on_a_resource_goes_together(&self) -> Result<(), String> {
+    fn invariant_leases_on_a_resource_are_compatible(&self) -> Result<(), String> {
         for (slot, resource) in self.resources.iter() {
             let leases: Vec<_> = self.leases_on(slot).collect();
             for (index, one) in leases.iter().enumerate() {
                 for other in &leases[index + 1..] {
                     let both = || format!("{:?} and {:?} on {}", one.fence, other.fence, resource.name);
-                    ensure(one.terms.mode.goes_with(other.terms.mode), both)?;
+                    ensure(one.terms.mode.is_compatible(other.terms.mode), both)?;
                 }
             }
             let unused = leases.is_empty() && resource.queue.is_empty();
@@ -41,10 +41,10 @@ impl State {
         Ok(())
     }
 
-    fn invariant_every_lease_is_found_by_number_resource_holder_and_end(&self) -> Result<(), String> {
+    fn invariant_every_lease_is_indexed(&self) -> Result<(), String> {
         let count = self.leases.len();
         ensure(self.by_fence.len() == count, || "leases and their numbers differ in count".into())?;
-        ensure(self.lengths.len() == count, || "leases and their lengths differ in count".into())?;
+        ensure(self.ttl_histogram.len() == count, || "leases and their lengths differ in count".into())?;
         ensure(self.expiries.len() == count, || "leases and their ends differ in count".into())?;
         let of_holders: usize = self.holders.iter().map(|(_, holder)| holder.leases.len()).sum();
         ensure(of_holders == count, || "leases and those of all holders differ in count".into())?;
@@ -57,39 +57,42 @@ impl State {
             })?;
             ensure(on_resource.contains(&slot), || format!("{fence:?} not on its resource"))?;
             ensure(fence <= self.last_fence, || format!("{fence:?} was never given out"))?;
-            ensure(self.ended.get(fence).is_none(), || format!("{fence:?} lives and is over"))?;
-            ensure(lasts(lease.terms.issued_at.0, lease.terms.expires_at.0), || {
+            ensure(self.ended_leases.get(fence).is_none(), || format!("{fence:?} lives and is over"))?;
+            ensure(has_duration(lease.terms.issued_at.0, lease.terms.expires_at.0), || {
                 format!("{fence:?} has no time")
             })?;
             let of_holder = &self.holders.get(lease.holder).leases;
-            let found = of_holder.get(lease.place as usize) == Some(slot);
+            let found = of_holder.get(lease.holder_index as usize) == Some(slot);
             ensure(found, || format!("{fence:?} not with its holder"))?;
         }
         Ok(())
     }
 
-    fn invariant_every_wait_is_found_by_resource_holder_and_end(&self) -> Result<(), String> {
-        ensure(self.deadlines.len() == self.waits.len(), || "waits and their ends differ in count".into())?;
+    fn invariant_every_queue_entry_is_indexed(&self) -> Result<(), String> {
+        ensure(self.queue_deadlines.len() == self.queue_entries.len(), || {
+            "waits and their ends differ in count".into()
+        })?;
         let queued: usize = self.resources.iter().map(|(_, resource)| resource.queue.len()).sum();
-        let wanted: usize = self.waits.values().map(|waiting| waiting.places.len()).sum();
+        let wanted: usize = self.queue_entries.values().map(|waiting| waiting.resource_modes.len()).sum();
         ensure(queued == wanted, || "waits and queues differ in count".into())?;
-        for (ticket, waiting) in &self.waits {
+        for (ticket, waiting) in &self.queue_entries {
             let end = (waiting.queued.until, *ticket);
-            ensure(self.deadlines.contains(&end), || format!("{ticket:?} not by end"))?;
+            ensure(self.queue_deadlines.contains(&end), || format!("{ticket:?} not by end"))?;
             let holder = self.holders.get(waiting.holder);
             ensure(holder.tickets.contains(ticket), || format!("{ticket:?} not with its holder"))?;
-            let mut wanted: BTreeMap<&Resource, Modes> = BTreeMap::new();
+            let mut wanted: BTreeMap<&Resource, ModeSet> = BTreeMap::new();
             for (want, resource) in waiting
                 .queued
-                .wants
+                .requests
                 .iter()
                 .flat_map(|want| want.resources().map(move |resource| (want, resource)))
             {
                 let modes = wanted.entry(resource).or_default();
                 *modes = modes.with(want.mode);
             }
-            let places = waiting.places.iter().map(|(slot, modes)| (self.resource_name(*slot), *modes));
-            let places: BTreeMap<&Resource, Modes> = places.collect();
+            let places =
+                waiting.resource_modes.iter().map(|(slot, modes)| (self.resource_name(*slot), *modes));
+            let places: BTreeMap<&Resource, ModeSet> = places.collect();
             ensure(places == wanted, || format!("{ticket:?} does not wait for what it wants"))?;
             for resource in waiting.resources() {
                 let queue = &self.resources.get(resource).queue;
@@ -99,45 +102,47 @@ impl State {
         Ok(())
     }
 
-    fn invariant_principals_count_what_their_holders_have(&self) -> Result<(), String> {
+    fn invariant_principal_counts_match_holders(&self) -> Result<(), String> {
         for (slot, principal) in self.principals.iter() {
             let own = || self.holders.iter().filter(|(_, holder)| holder.principal == slot);
             let leases: usize = own().map(|(_, holder)| holder.leases.len()).sum();
             let waits: usize = own().map(|(_, holder)| holder.tickets.len()).sum();
-            let wants = own().flat_map(|(holder, _)| self.waits_of(holder));
-            let wanted: usize = wants.map(|waiting| waiting.queued.wants.len()).sum();
-            let counted = (principal.leases, principal.waits, principal.wanted);
+            let wants = own().flat_map(|(holder, _)| self.queue_entries_of(holder));
+            let wanted: usize = wants.map(|waiting| waiting.queued.requests.len()).sum();
+            let counted = (principal.leases, principal.queue_entry_count, principal.requested_leases);
             let wrong = || format!("{}: counted {counted:?}, has {leases} {waits} {wanted}", principal.name);
             ensure(counted == (leases, waits, wanted), wrong)?;
         }
         Ok(())
     }
 
-    fn invariant_only_holders_without_leases_and_waits_rest(&self) -> Result<(), String> {
+    fn invariant_idle_holders_hold_nothing(&self) -> Result<(), String> {
         for (_, holder) in self.holders.iter() {
             let idle = holder.leases.is_empty() && holder.tickets.is_empty();
-            ensure(idle == holder.rest.is_some(), || format!("{} rests: {idle}", holder.name))?;
+            ensure(idle == holder.idle.is_some(), || format!("{} rests: {idle}", holder.name))?;
         }
-        let resting = self.holders.iter().filter_map(|(slot, holder)| Some((holder.rest?.number, slot)));
+        let resting = self.holders.iter().filter_map(|(slot, holder)| Some((holder.idle?.number, slot)));
         let resting: BTreeMap<_, _> = resting.collect();
         ensure(resting == self.idle_holders, || "those who rest and their list differ".into())?;
         Ok(())
     }
 
-    fn invariant_keys_lead_to_leases_and_waits(&self) -> Result<(), String> {
+    fn invariant_keys_refer_to_leases_or_queue_entries(&self) -> Result<(), String> {
         let keyed = self.leases.iter().filter(|(_, lease)| lease.key.is_some());
         let keyed: BTreeSet<Fence> = keyed.map(|(_, lease)| lease.fence).collect();
         let mut live = 0;
         for ((_, digest), entry) in self.keys.iter() {
             live += entry.live;
             match &entry.outcome {
-                KeyOutcome::Waiting(ticket) => {
-                    ensure(self.waits.contains_key(ticket), || format!("{digest:?} waits for nothing"))?;
+                IdempotencyOutcome::Waiting(ticket) => {
+                    ensure(self.queue_entries.contains_key(ticket), || {
+                        format!("{digest:?} waits for nothing")
+                    })?;
                 }
-                KeyOutcome::Spent(_) => {
+                IdempotencyOutcome::Spent(_) => {
                     ensure(entry.forget_at.is_some(), || format!("{digest:?} is kept for ever"))?;
                 }
-                KeyOutcome::Leases(leases) => {
+                IdempotencyOutcome::Leases(leases) => {
                     let counted = leases.iter().filter(|fence| keyed.contains(fence)).count();
                     ensure(counted == entry.live, || format!("{digest:?} counts its leases wrongly"))?;
                     ensure((counted == 0) == entry.forget_at.is_some(), || {
@@ -147,7 +152,7 @@ impl State {
             }
         }
         ensure(live == keyed.len(), || "keys and leases with a key differ in count".into())?;
-        ensure(self.keys.is_in_order(), || "keys are not queued to be forgotten as they say".into())
+        ensure(self.keys.is_consistent(), || "keys are not queued to be forgotten as they say".into())
     }
 }
 

@@ -2,65 +2,65 @@
 
 mod agents;
 mod apply;
-mod ends;
-mod enter;
+mod checkpoint;
 mod entry;
+mod expiry_index;
+mod fence_index;
 mod files;
-mod index;
+mod hash_index;
+mod holder_leases;
+mod insert;
+mod intent_sessions;
 mod invariants;
-mod lengths;
-mod memory;
-mod numbers;
-mod own;
-mod reaches;
-mod saved;
-mod sessions;
+mod overlap_index;
+mod retention;
 mod slab;
 mod snapshot;
 mod table;
+mod ttl_histogram;
 mod view;
-mod works;
+mod work_leases;
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
-pub use agents::Agent;
-pub(crate) use agents::wants_apart;
-pub use apply::Misfit;
+pub use agents::AgentRecord;
+pub(crate) use agents::conflicts_with;
+pub use apply::ApplyError;
+pub use checkpoint::RestoreError;
 pub use entry::Terms;
-pub(crate) use entry::{LeaseEntry, Waiting};
+pub(crate) use entry::{LeaseEntry, QueueEntry};
 pub(crate) use invariants::ensure;
-pub use memory::EndedLease;
-pub(crate) use memory::KeyOutcome;
-pub use saved::RestoreError;
+pub use retention::EndedLease;
+pub(crate) use retention::IdempotencyOutcome;
 pub(crate) use slab::Slot;
 pub use snapshot::Snapshot;
 pub use table::HashKey;
-pub use view::{LeaseView, TicketView};
-pub use works::Work;
+pub use view::{LeaseView, QueueTicketView};
+pub use work_leases::WorkLease;
 
-use self::agents::Agents;
-use self::ends::Ends;
-use self::entry::{HolderEntry, PrincipalEntry, ResourceEntry, Rest};
-use self::files::Files;
-use self::lengths::Lengths;
-use self::memory::{EndedLeases, Keys};
-use self::numbers::Numbers;
-use self::reaches::Reaches;
-use self::sessions::Sessions;
+use self::agents::AgentStore;
+use self::entry::{HolderEntry, IdlePeriod, PrincipalEntry, ResourceEntry};
+use self::expiry_index::ExpiryIndex;
+use self::fence_index::FenceIndex;
+use self::files::FileStore;
+use self::intent_sessions::IntentSessionStore;
+use self::overlap_index::OverlapIndex;
+use self::retention::{EndedLeases, IdempotencyKeys};
 use self::slab::Slab;
 use self::table::Table;
-use self::works::Works;
+use self::ttl_histogram::TtlHistogram;
+use self::work_leases::WorkLeaseStore;
+use super::admission::{AdmissionLevel, active_restore_quarantine};
 use super::event::ClockReading;
-use super::granting::{Granting, still_held_back};
-use super::limits::{HOLDER_KEPT, Limits};
+use super::limits::{HOLDER_RETENTION, Limits};
 use super::name::{Holder, Principal, Resource};
-use super::value::{Fence, LedgerTag, Span, Tick, Ticket};
-use crate::rules::time::is_over;
+use super::value::{Fence, LedgerTag, Tick, TickDuration, Ticket};
+use crate::rules::time::is_expired;
 
 /// The kernel's state. It changes by [`State::apply`] only, and is kept as bytes by [`State::save`].
 #[derive(Debug, Clone)]
-pub struct State {
+pub struct KernelState {
     tag: LedgerTag,
     limits: Limits,
     now: Tick,
@@ -68,28 +68,28 @@ pub struct State {
     last_fence: Fence,
     last_ticket: Ticket,
     /// Nothing is granted before this tick.
-    hold: Option<Tick>,
-    granting: Granting,
+    restore_hold: Option<Tick>,
+    admission_level: AdmissionLevel,
     leases: Slab<LeaseEntry>,
-    by_fence: Numbers,
-    expiries: Ends,
+    by_fence: FenceIndex,
+    expiries: ExpiryIndex,
     resources: Table<ResourceEntry>,
-    reaches: Reaches<Slot>,
+    overlaps: OverlapIndex<Slot>,
     holders: Table<HolderEntry>,
     /// Those who hold and wait for nothing, by the number of their rest.
     idle_holders: BTreeMap<u64, Slot>,
-    rests: u64,
+    last_idle_number: u64,
     /// Never forgotten: there are as many as there are tokens and local users.
     principals: Table<PrincipalEntry>,
-    waits: BTreeMap<Ticket, Waiting>,
-    deadlines: BTreeSet<(Tick, Ticket)>,
-    keys: Keys,
-    ended: EndedLeases,
-    lengths: Lengths,
-    sessions: Sessions,
-    agents: Agents,
-    works: Works,
-    files: Files,
+    queue_entries: BTreeMap<Ticket, QueueEntry>,
+    queue_deadlines: BTreeSet<(Tick, Ticket)>,
+    keys: IdempotencyKeys,
+    ended_leases: EndedLeases,
+    ttl_histogram: TtlHistogram,
+    intent_sessions: IntentSessionStore,
+    agents: AgentStore,
+    work_leases: WorkLeaseStore,
+    files: FileStore,
 }
 
 /// How ticks, a clock and wall time go together, as the ledger last said.
@@ -98,19 +98,19 @@ pub struct ClockState {
     pub tick: Tick,
     pub reading: ClockReading,
     /// From which tick on wall time is counted.
-    pub anchor: Anchor,
+    pub anchor: ClockAnchor,
 }
 
 /// Ties ticks to wall time. Wall columns are for people and audit; they decide nothing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Anchor {
+pub struct ClockAnchor {
     pub tick: Tick,
     /// The Unix nanoseconds that stand for it.
     pub wall: u64,
 }
 
-impl Anchor {
-    pub fn wall_of(self, tick: Tick) -> u64 {
+impl ClockAnchor {
+    pub fn wall_time_of(self, tick: Tick) -> u64 {
         let nanoseconds = |span: u64| span.saturating_mul(1_000);
         if tick >= self.tick {
             self.wall.saturating_add(nanoseconds(tick.0 - self.tick.0))
@@ -120,13 +120,13 @@ impl Anchor {
     }
 }
 
-impl Default for State {
+impl Default for KernelState {
     fn default() -> Self {
         Self::new(LedgerTag::default(), Limits::default(), HashKey::default())
     }
 }
 
-impl State {
+impl KernelState {
     /// The state before the first event. Neither `limits` nor `key` changes what events add up to.
     pub fn new(tag: LedgerTag, limits: Limits, key: HashKey) -> Self {
         Self {
@@ -136,26 +136,26 @@ impl State {
             clock: None,
             last_fence: Fence::default(),
             last_ticket: Ticket::default(),
-            hold: None,
-            granting: Granting::default(),
+            restore_hold: None,
+            admission_level: AdmissionLevel::default(),
             leases: Slab::default(),
-            by_fence: Numbers::default(),
-            expiries: Ends::default(),
+            by_fence: FenceIndex::default(),
+            expiries: ExpiryIndex::default(),
             resources: Table::new(key),
-            reaches: Reaches::default(),
+            overlaps: OverlapIndex::default(),
             holders: Table::new(key),
             idle_holders: BTreeMap::new(),
-            rests: 0,
+            last_idle_number: 0,
             principals: Table::new(key),
-            waits: BTreeMap::new(),
-            deadlines: BTreeSet::new(),
-            keys: Keys::default(),
-            ended: EndedLeases::default(),
-            lengths: Lengths::default(),
-            sessions: Sessions::default(),
-            agents: Agents::default(),
-            works: Works::default(),
-            files: Files::default(),
+            queue_entries: BTreeMap::new(),
+            queue_deadlines: BTreeSet::new(),
+            keys: IdempotencyKeys::default(),
+            ended_leases: EndedLeases::default(),
+            ttl_histogram: TtlHistogram::default(),
+            intent_sessions: IntentSessionStore::default(),
+            agents: AgentStore::default(),
+            work_leases: WorkLeaseStore::default(),
+            files: FileStore::default(),
         }
     }
 
@@ -182,51 +182,51 @@ impl State {
         self.last_fence
     }
 
-    pub fn granting(&self) -> Granting {
-        self.granting
+    pub fn admission_level(&self) -> AdmissionLevel {
+        self.admission_level
     }
 
     /// Says what there is room for. Part of the configuration, not of the ledger: what events add up to is the
     /// same whatever it says.
-    pub fn set_granting(&mut self, granting: Granting) {
-        self.granting = granting;
+    pub fn set_admission_level(&mut self, granting: AdmissionLevel) {
+        self.admission_level = granting;
     }
 
     /// Until when nothing may be granted, if that is still to come at `now`.
-    pub fn held_back_until(&self, now: Tick) -> Option<Tick> {
-        still_held_back(self.hold, now)
+    pub fn restore_quarantine_until(&self, now: Tick) -> Option<Tick> {
+        active_restore_quarantine(self.restore_hold, now)
     }
 
     pub fn has_waiters(&self) -> bool {
-        !self.waits.is_empty() || self.has_pending()
+        !self.queue_entries.is_empty() || self.has_waiting_agents()
     }
 
     /// When the next lease or wait is over, or a session has waited too long, if nothing happens before.
     pub fn next_deadline(&self) -> Option<Tick> {
         let lease = self.expiries.first().map(|(tick, _)| tick);
-        let wait = self.deadlines.first().map(|(tick, _)| *tick);
+        let wait = self.queue_deadlines.first().map(|(tick, _)| *tick);
         lease
             .into_iter()
             .chain(wait)
-            .chain(self.sessions.next_deadline())
+            .chain(self.intent_sessions.next_deadline())
             .chain(self.agents.next_deadline(&self.limits))
             .min()
     }
 
     /// How often time has to be marked in the ledger, so that a restart on another clock adds little to any
     /// lease: at least every hundredth of the shortest live one. Nothing lives: not at all.
-    pub fn mark_interval(&self) -> Option<Span> {
-        self.lengths.mark_interval()
+    pub fn clock_mark_interval(&self) -> Option<TickDuration> {
+        self.ttl_histogram.clock_mark_interval()
     }
 
     /// How many leases there are, those that are over but not announced among them.
-    pub fn live_leases(&self) -> usize {
+    pub fn lease_count(&self) -> usize {
         self.leases.len()
     }
 }
 
 /// What deciding reads. Slots are good as long as nothing is applied.
-impl State {
+impl KernelState {
     pub(crate) fn last_ticket(&self) -> Ticket {
         self.last_ticket
     }
@@ -266,21 +266,21 @@ impl State {
     }
 
     /// Who waits for a resource, oldest first, those whose time is over among them.
-    pub(crate) fn queue_on(&self, resource: Slot) -> impl Iterator<Item = &Waiting> {
-        self.resources.get(resource).queue.iter().filter_map(|ticket| self.waits.get(ticket))
+    pub(crate) fn queue_on(&self, resource: Slot) -> impl Iterator<Item = &QueueEntry> {
+        self.resources.get(resource).queue.iter().filter_map(|ticket| self.queue_entries.get(ticket))
     }
 
-    pub(crate) fn is_waited_for(&self, resource: Slot) -> bool {
+    pub(crate) fn has_queue(&self, resource: Slot) -> bool {
         !self.resources.get(resource).queue.is_empty()
     }
 
     /// Everybody who waits, oldest first.
-    pub(crate) fn waits(&self) -> impl Iterator<Item = &Waiting> {
-        self.waits.values()
+    pub(crate) fn queue_entries(&self) -> impl Iterator<Item = &QueueEntry> {
+        self.queue_entries.values()
     }
 
-    pub(crate) fn waiting(&self, ticket: Ticket) -> Option<&Waiting> {
-        self.waits.get(&ticket)
+    pub(crate) fn queue_entry(&self, ticket: Ticket) -> Option<&QueueEntry> {
+        self.queue_entries.get(&ticket)
     }
 
     /// The leases of a holder, newest first.
@@ -292,62 +292,63 @@ impl State {
     }
 
     /// What a holder waits for, oldest first.
-    pub(crate) fn waits_of(&self, holder: Slot) -> impl Iterator<Item = &Waiting> {
-        self.holders.get(holder).tickets.iter().filter_map(|ticket| self.waits.get(ticket))
+    pub(crate) fn queue_entries_of(&self, holder: Slot) -> impl Iterator<Item = &QueueEntry> {
+        self.holders.get(holder).tickets.iter().filter_map(|ticket| self.queue_entries.get(ticket))
     }
 
     /// Whether a holder holds nothing and waits for nothing.
-    pub(crate) fn rests(&self, holder: Slot) -> bool {
-        self.holders.get(holder).rest.is_some()
+    pub(crate) fn is_idle(&self, holder: Slot) -> bool {
+        self.holders.get(holder).idle.is_some()
     }
 
     /// How many leases a principal has and waits for, and how many waits that is.
     pub(crate) fn usage_of(&self, principal: Slot) -> (usize, usize) {
         let entry = self.principals.get(principal);
-        (entry.leases + entry.wanted, entry.waits)
+        (entry.leases + entry.requested_leases, entry.queue_entry_count)
     }
 
     /// The leases that are over at `now` and not announced, oldest end first.
-    pub(crate) fn over_leases(&self, now: Tick) -> impl Iterator<Item = &LeaseEntry> {
-        let over = self.expiries.iter().take_while(move |(tick, _)| is_over(now.0, tick.0));
+    pub(crate) fn expired_leases(&self, now: Tick) -> impl Iterator<Item = &LeaseEntry> {
+        let over = self.expiries.iter().take_while(move |(tick, _)| is_expired(now.0, tick.0));
         over.filter_map(|(_, fence)| self.find_lease(fence))
     }
 
     /// The waits that are over at `now` and not announced, oldest end first.
-    pub(crate) fn over_waits(&self, now: Tick) -> impl Iterator<Item = &Waiting> {
-        let over = self.deadlines.iter().take_while(move |(tick, _)| is_over(now.0, tick.0));
-        over.filter_map(|(_, ticket)| self.waits.get(ticket))
+    pub(crate) fn timed_out_queue_entries(&self, now: Tick) -> impl Iterator<Item = &QueueEntry> {
+        let over = self.queue_deadlines.iter().take_while(move |(tick, _)| is_expired(now.0, tick.0));
+        over.filter_map(|(_, ticket)| self.queue_entries.get(ticket))
     }
 
     /// Whether `principal` may use `holder` as a name: nobody else holds, waits, or recently did, under it.
-    pub(crate) fn may_be(&self, holder: &Holder, principal: &Principal, now: Tick) -> bool {
-        self.may_be_at(self.find_holder(holder), principal, now) && self.may_be_agent(holder, principal)
+    pub(crate) fn can_use_holder(&self, holder: &Holder, principal: &Principal, now: Tick) -> bool {
+        self.can_use_holder_at(self.find_holder(holder), principal, now)
+            && self.can_use_agent_name(holder, principal)
     }
 
     /// Whether no agent of another principal has this name.
-    fn may_be_agent(&self, holder: &Holder, principal: &Principal) -> bool {
+    fn can_use_agent_name(&self, holder: &Holder, principal: &Principal) -> bool {
         self.agents.is_empty() || self.agent(holder).is_none_or(|agent| agent.principal == *principal)
     }
 
     /// The same of the holder at `slot`; nothing, if there is none.
-    fn may_be_at(&self, slot: Option<Slot>, principal: &Principal, now: Tick) -> bool {
+    fn can_use_holder_at(&self, slot: Option<Slot>, principal: &Principal, now: Tick) -> bool {
         let Some(slot) = slot else { return true };
         let entry = self.holders.get(slot);
-        let free_again = |rest: Rest| is_over(now.0, rest.since.saturating_add(HOLDER_KEPT).0);
-        self.principals.get(entry.principal).name == *principal || entry.rest.is_some_and(free_again)
+        let free_again = |rest: IdlePeriod| is_expired(now.0, rest.since.saturating_add(HOLDER_RETENTION).0);
+        self.principals.get(entry.principal).name == *principal || entry.idle.is_some_and(free_again)
     }
 
-    pub(crate) fn keys(&self) -> &Keys {
+    pub(crate) fn idempotency_keys(&self) -> &IdempotencyKeys {
         &self.keys
     }
 
     /// A lease that is over and still remembered.
-    pub fn ended(&self, fence: Fence) -> Option<&EndedLease> {
-        self.ended.get(fence)
+    pub fn ended_lease(&self, fence: Fence) -> Option<&EndedLease> {
+        self.ended_leases.get(fence)
     }
 
     /// The leases that ended last, in the order of their numbers.
     pub fn ended_leases(&self) -> impl Iterator<Item = &EndedLease> {
-        self.ended.iter()
+        self.ended_leases.iter()
     }
 }

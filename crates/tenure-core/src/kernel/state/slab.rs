@@ -9,13 +9,13 @@ pub(crate) struct Slot(NonZeroU32);
 /// Entries in pages, found by [`Slot`].
 #[derive(Debug, Clone)]
 pub(crate) struct Slab<T> {
-    pages: Vec<Vec<Entry<T>>>,
+    pages: Vec<Vec<SlabEntry<T>>>,
     free: Option<Slot>,
     len: usize,
 }
 
 #[derive(Debug, Clone)]
-enum Entry<T> {
+enum SlabEntry<T> {
     Full(T),
     Free { next: Option<Slot> },
 }
@@ -45,7 +45,8 @@ impl<T> Slab<T> {
     pub(crate) fn insert(&mut self, value: T) -> Slot {
         self.len += 1;
         if let Some(slot) = self.free {
-            let Entry::Free { next } = std::mem::replace(self.entry_mut(slot), Entry::Full(value)) else {
+            let SlabEntry::Free { next } = std::mem::replace(self.entry_mut(slot), SlabEntry::Full(value))
+            else {
                 unreachable!("the free list leads to free entries only");
             };
             self.free = next;
@@ -56,14 +57,14 @@ impl<T> Slab<T> {
         }
         let before = (self.pages.len() - 1) * PAGE;
         let page = self.pages.last_mut().expect("a page was pushed");
-        page.push(Entry::Full(value));
+        page.push(SlabEntry::Full(value));
         Slot::from_index(before + page.len() - 1)
     }
 
     /// Takes an entry out. The newest hole is filled first, while it is still in the cache.
     pub(crate) fn remove(&mut self, slot: Slot) -> T {
-        let hole = Entry::Free { next: self.free };
-        let Entry::Full(value) = std::mem::replace(self.entry_mut(slot), hole) else {
+        let hole = SlabEntry::Free { next: self.free };
+        let SlabEntry::Full(value) = std::mem::replace(self.entry_mut(slot), hole) else {
             unreachable!("{slot:?} was removed before");
         };
         self.free = Some(slot);
@@ -74,15 +75,15 @@ impl<T> Slab<T> {
     /// The entry at `slot`, which somebody still refers to.
     pub(crate) fn get(&self, slot: Slot) -> &T {
         match &self.pages[slot.index() / PAGE][slot.index() % PAGE] {
-            Entry::Full(value) => value,
-            Entry::Free { .. } => unreachable!("{slot:?} was removed while it was referred to"),
+            SlabEntry::Full(value) => value,
+            SlabEntry::Free { .. } => unreachable!("{slot:?} was removed while it was referred to"),
         }
     }
 
     pub(crate) fn get_mut(&mut self, slot: Slot) -> &mut T {
         match self.entry_mut(slot) {
-            Entry::Full(value) => value,
-            Entry::Free { .. } => unreachable!("{slot:?} was removed while it was referred to"),
+            SlabEntry::Full(value) => value,
+            SlabEntry::Free { .. } => unreachable!("{slot:?} was removed while it was referred to"),
         }
     }
 
@@ -94,12 +95,12 @@ impl<T> Slab<T> {
     pub(crate) fn iter(&self) -> impl Iterator<Item = (Slot, &T)> {
         let entries = self.pages.iter().flatten().enumerate();
         entries.filter_map(|(index, entry)| match entry {
-            Entry::Full(value) => Some((Slot::from_index(index), value)),
-            Entry::Free { .. } => None,
+            SlabEntry::Full(value) => Some((Slot::from_index(index), value)),
+            SlabEntry::Free { .. } => None,
         })
     }
 
-    fn entry_mut(&mut self, slot: Slot) -> &mut Entry<T> {
+    fn entry_mut(&mut self, slot: Slot) -> &mut SlabEntry<T> {
         &mut self.pages[slot.index() / PAGE][slot.index() % PAGE]
     }
 }

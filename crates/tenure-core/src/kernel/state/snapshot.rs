@@ -1,15 +1,15 @@
 //! The state as plain, sorted data: what two states are compared by.
 
-use super::agents::Agent;
+use super::agents::AgentRecord;
 use super::entry::Terms;
-use super::memory::{EndedLease, KeyEntry};
-use super::{ClockState, State, Work};
-use crate::kernel::agent::Pending;
-use crate::kernel::event::Queued;
-use crate::kernel::file::{FileSession, FileTicket, LeftFile};
-use crate::kernel::intent::Session;
+use super::retention::{EndedLease, IdempotencyEntry};
+use super::{ClockState, KernelState, WorkLease};
+use crate::kernel::agent::AgentWait;
+use crate::kernel::event::QueuedAcquire;
+use crate::kernel::file::{FileSession, RetryTicket, UncommittedFile};
+use crate::kernel::intent::IntentSession;
 use crate::kernel::name::{Holder, Principal, Resource};
-use crate::kernel::value::{Digest, Fence, RequestKey, Tick, Ticket};
+use crate::kernel::value::{Fence, IdempotencyKey, RequestDigest, Tick, Ticket};
 
 /// Everything that the events add up to, without how it is laid out in memory.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -18,38 +18,38 @@ pub struct Snapshot {
     clock: Option<ClockState>,
     last_fence: Fence,
     last_ticket: Ticket,
-    hold: Option<Tick>,
-    leases: Vec<Lease>,
-    waits: Vec<Queued>,
+    restore_hold: Option<Tick>,
+    leases: Vec<LeaseSnapshot>,
+    queue_entries: Vec<QueuedAcquire>,
     holders: Vec<(Holder, Principal, Option<Tick>)>,
-    keys: Vec<(Principal, Digest, KeyEntry)>,
-    ended: Vec<EndedLease>,
-    sessions: Vec<Session>,
-    sessions_revision: u64,
-    agents: Vec<(Holder, Agent)>,
-    pending: Vec<Pending>,
-    works: Vec<(Fence, Work)>,
+    keys: Vec<(Principal, RequestDigest, IdempotencyEntry)>,
+    ended_leases: Vec<EndedLease>,
+    intent_sessions: Vec<IntentSession>,
+    intent_sessions_revision: u64,
+    agents: Vec<(Holder, AgentRecord)>,
+    waiting_agents: Vec<AgentWait>,
+    work_leases: Vec<(Fence, WorkLease)>,
     file_sessions: Vec<FileSession>,
-    file_tickets: Vec<FileTicket>,
-    file_reports: Vec<FileTicket>,
-    left_files: Vec<(Resource, LeftFile)>,
+    retry_tickets: Vec<RetryTicket>,
+    blocked_reports: Vec<RetryTicket>,
+    uncommitted_files: Vec<(Resource, UncommittedFile)>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct Lease {
+struct LeaseSnapshot {
     fence: Fence,
     resource: Resource,
     holder: Holder,
     terms: Terms,
-    key: Option<RequestKey>,
+    key: Option<IdempotencyKey>,
 }
 
-impl State {
+impl KernelState {
     /// A copy to compare with. It visits everything: for tests and the simulator.
     pub fn snapshot(&self) -> Snapshot {
-        let leases = self.by_fence.from(Fence(0)).map(|slot| {
+        let leases = self.by_fence.iter_from(Fence(0)).map(|slot| {
             let entry = self.leases.get(slot);
-            Lease {
+            LeaseSnapshot {
                 fence: entry.fence,
                 resource: self.resource_name(entry.resource).clone(),
                 holder: self.holder_name(entry.holder).clone(),
@@ -58,7 +58,7 @@ impl State {
             }
         });
         let holders = self.holders.iter().map(|(slot, entry)| {
-            (entry.name.clone(), self.principal_of(slot).1.clone(), entry.rest.map(|rest| rest.since))
+            (entry.name.clone(), self.principal_of(slot).1.clone(), entry.idle.map(|rest| rest.since))
         });
         let mut holders: Vec<_> = holders.collect();
         holders.sort_unstable();
@@ -72,23 +72,23 @@ impl State {
             clock: self.clock.clone(),
             last_fence: self.last_fence,
             last_ticket: self.last_ticket,
-            hold: self.hold,
+            restore_hold: self.restore_hold,
             leases: leases.collect(),
-            waits: self.waits.values().map(|waiting| waiting.queued.clone()).collect(),
+            queue_entries: self.queue_entries.values().map(|waiting| waiting.queued.clone()).collect(),
             holders,
             keys,
-            ended: self.ended.iter().cloned().collect(),
-            sessions: self.sessions.iter().cloned().collect(),
-            sessions_revision: self.sessions.revision(),
+            ended_leases: self.ended_leases.iter().cloned().collect(),
+            intent_sessions: self.intent_sessions.iter().cloned().collect(),
+            intent_sessions_revision: self.intent_sessions.revision(),
             agents: self.agents.iter().map(|(id, agent)| (id.clone(), agent.clone())).collect(),
-            pending: self.agents.waits.iter().cloned().collect(),
-            works: self.works.iter().map(|(fence, work)| (*fence, work.clone())).collect(),
+            waiting_agents: self.agents.wait_index.iter().cloned().collect(),
+            work_leases: self.work_leases.iter().map(|(fence, work)| (*fence, work.clone())).collect(),
             file_sessions: self.file_sessions().cloned().collect(),
-            file_tickets: self.file_tickets().cloned().collect(),
-            file_reports: self.file_reports().cloned().collect(),
-            left_files: self
+            retry_tickets: self.retry_tickets().cloned().collect(),
+            blocked_reports: self.blocked_reports().cloned().collect(),
+            uncommitted_files: self
                 .files
-                .left_in_order()
+                .uncommitted_oldest_first()
                 .map(|(resource, left)| (resource.clone(), left.clone()))
                 .collect(),
         }

@@ -2,10 +2,10 @@
 
 use siphasher::sip::SipHasher13;
 
-use super::index::Index;
+use super::hash_index::HashIndex;
 use super::slab::{Slab, Slot};
 
-pub(crate) trait Named {
+pub(crate) trait TableEntry {
     fn name(&self) -> &str;
 }
 
@@ -16,12 +16,12 @@ pub struct HashKey(pub u64, pub u64);
 
 /// What is known of a name once it was looked up, so that it need not be hashed again to come in.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Spot {
+pub(crate) struct Lookup {
     hash: u32,
     slot: Option<Slot>,
 }
 
-impl Spot {
+impl Lookup {
     pub(crate) fn slot(self) -> Option<Slot> {
         self.slot
     }
@@ -31,13 +31,13 @@ impl Spot {
 #[derive(Debug, Clone)]
 pub(crate) struct Table<T> {
     entries: Slab<T>,
-    index: Index,
+    index: HashIndex,
     key: HashKey,
 }
 
-impl<T: Named> Table<T> {
+impl<T: TableEntry> Table<T> {
     pub(crate) fn new(key: HashKey) -> Self {
-        Self { entries: Slab::default(), index: Index::default(), key }
+        Self { entries: Slab::default(), index: HashIndex::default(), key }
     }
 
     pub(crate) fn find(&self, name: &str) -> Option<Slot> {
@@ -45,13 +45,13 @@ impl<T: Named> Table<T> {
     }
 
     /// Where the entry with this name stands, or would stand.
-    pub(crate) fn look_up(&self, name: &str) -> Spot {
+    pub(crate) fn look_up(&self, name: &str) -> Lookup {
         let hash = self.hash(name);
-        Spot { hash, slot: self.find_hashed(hash, name) }
+        Lookup { hash, slot: self.find_hashed(hash, name) }
     }
 
     /// The entry at `spot`, which is made if it is not there. Nothing came or went since that was looked up.
-    pub(crate) fn get_or_insert(&mut self, spot: Spot, make: impl FnOnce() -> T) -> Slot {
+    pub(crate) fn get_or_insert(&mut self, spot: Lookup, make: impl FnOnce() -> T) -> Slot {
         spot.slot.unwrap_or_else(|| {
             let slot = self.entries.insert(make());
             self.index.insert(spot.hash, slot);
@@ -116,7 +116,7 @@ impl<T: Named> Table<T> {
 mod tests {
     use super::*;
 
-    impl Named for String {
+    impl TableEntry for String {
         fn name(&self) -> &str {
             self
         }

@@ -1,12 +1,12 @@
 //! What the world may see of the state.
 
-use super::Work;
-use super::entry::{LeaseEntry, Waiting};
-use super::{State, Terms};
-use crate::kernel::mode::Mode;
+use super::WorkLease;
+use super::entry::{LeaseEntry, QueueEntry};
+use super::{KernelState, Terms};
+use crate::kernel::lease_request::LeaseRequest;
+use crate::kernel::mode::LeaseMode;
 use crate::kernel::name::{Holder, Principal, Resource};
 use crate::kernel::value::{Fence, Tick, Ticket};
-use crate::kernel::want::Want;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LeaseView<'a> {
@@ -18,65 +18,65 @@ pub struct LeaseView<'a> {
     /// Whether it was asked for under a key, so that the same request finds it again.
     pub has_key: bool,
     /// What became of its authority, if it has any.
-    pub work: Option<&'a Work>,
+    pub work: Option<&'a WorkLease>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct TicketView<'a> {
+pub struct QueueTicketView<'a> {
     pub ticket: Ticket,
     pub holder: &'a Holder,
     pub principal: &'a Principal,
-    pub wants: &'a [Want],
+    pub requests: &'a [LeaseRequest],
     pub since: Tick,
     pub until: Tick,
     /// Whether it waits under a key, so that the same request finds its place again.
     pub has_key: bool,
 }
 
-impl TicketView<'_> {
+impl QueueTicketView<'_> {
     /// Whether it waits for `resource`, alone or as one of several, in a way that does not go with `mode`: a lease
     /// like that keeps it out there.
-    pub fn is_kept_out_of(&self, resource: &Resource, mode: Mode) -> bool {
-        let mut apart = self.wants.iter().filter(|want| !want.mode.goes_with(mode));
+    pub fn conflicts_with(&self, resource: &Resource, mode: LeaseMode) -> bool {
+        let mut apart = self.requests.iter().filter(|want| !want.mode.is_compatible(mode));
         apart.any(|want| want.resources().any(|other| other == resource))
     }
 }
 
-impl State {
+impl KernelState {
     /// The lease with this number, which may be over but not announced.
     pub fn lease(&self, fence: Fence) -> Option<LeaseView<'_>> {
-        self.find_lease(fence).map(|entry| self.view(entry))
+        self.find_lease(fence).map(|entry| self.lease_view(entry))
     }
 
     /// Every lease from `first` on, in the order of their numbers: a page can go on where the last one ended.
     pub fn leases_from(&self, first: Fence) -> impl Iterator<Item = LeaseView<'_>> {
-        self.by_fence.from(first).map(|slot| self.view(self.leases.get(slot)))
+        self.by_fence.iter_from(first).map(|slot| self.lease_view(self.leases.get(slot)))
     }
 
     /// The leases on a resource, in no order that means anything.
     pub fn leases_on_resource(&self, resource: &Resource) -> impl Iterator<Item = LeaseView<'_>> {
         let slot = self.find_resource(resource);
-        slot.into_iter().flat_map(|slot| self.leases_on(slot)).map(|entry| self.view(entry))
+        slot.into_iter().flat_map(|slot| self.leases_on(slot)).map(|entry| self.lease_view(entry))
     }
 
     /// The leases on a resource and on what has something in common with it, its own first.
-    pub fn leases_around_resource<'a>(
+    pub fn leases_overlapping_resource<'a>(
         &'a self,
         resource: &'a Resource,
     ) -> impl Iterator<Item = LeaseView<'a>> {
-        self.leases_around(resource).map(|entry| self.view(entry))
+        self.leases_overlapping(resource).map(|entry| self.lease_view(entry))
     }
 
     /// The leases of a holder, newest first.
     pub fn leases_of_holder(&self, holder: &Holder) -> impl Iterator<Item = LeaseView<'_>> {
         let slot = self.find_holder(holder);
-        slot.into_iter().flat_map(|slot| self.leases_of(slot)).map(|entry| self.view(entry))
+        slot.into_iter().flat_map(|slot| self.leases_of(slot)).map(|entry| self.lease_view(entry))
     }
 
     /// Who waits for a resource, alone or as one of several, oldest first.
-    pub fn queue_of(&self, resource: &Resource) -> impl Iterator<Item = TicketView<'_>> {
+    pub fn queue_of(&self, resource: &Resource) -> impl Iterator<Item = QueueTicketView<'_>> {
         let slot = self.find_resource(resource);
-        slot.into_iter().flat_map(|slot| self.queue_on(slot)).map(view_of_waiting)
+        slot.into_iter().flat_map(|slot| self.queue_on(slot)).map(queue_ticket_view)
     }
 
     /// How many wait for a resource, those whose time is over among them.
@@ -84,20 +84,20 @@ impl State {
         self.find_resource(resource).map_or(0, |slot| self.resources.get(slot).queue.len())
     }
 
-    pub fn waiting_count(&self) -> usize {
-        self.waits.len()
+    pub fn waiter_count(&self) -> usize {
+        self.queue_entries.len()
     }
 
     /// Everybody who waits, oldest first.
-    pub fn tickets(&self) -> impl Iterator<Item = TicketView<'_>> {
-        self.waits().map(view_of_waiting)
+    pub fn queue_tickets(&self) -> impl Iterator<Item = QueueTicketView<'_>> {
+        self.queue_entries().map(queue_ticket_view)
     }
 
-    pub fn ticket(&self, ticket: Ticket) -> Option<TicketView<'_>> {
-        self.waiting(ticket).map(view_of_waiting)
+    pub fn queue_ticket(&self, ticket: Ticket) -> Option<QueueTicketView<'_>> {
+        self.queue_entry(ticket).map(queue_ticket_view)
     }
 
-    fn view<'a>(&'a self, entry: &'a LeaseEntry) -> LeaseView<'a> {
+    fn lease_view<'a>(&'a self, entry: &'a LeaseEntry) -> LeaseView<'a> {
         LeaseView {
             fence: entry.fence,
             resource: self.resource_name(entry.resource),
@@ -105,18 +105,18 @@ impl State {
             principal: self.principal_of(entry.holder).1,
             terms: &entry.terms,
             has_key: entry.key.is_some(),
-            work: self.work(entry.fence),
+            work: self.work_lease(entry.fence),
         }
     }
 }
 
-fn view_of_waiting(waiting: &Waiting) -> TicketView<'_> {
+fn queue_ticket_view(waiting: &QueueEntry) -> QueueTicketView<'_> {
     let queued = &waiting.queued;
-    TicketView {
+    QueueTicketView {
         ticket: queued.ticket,
         holder: &queued.holder,
         principal: &queued.principal,
-        wants: &queued.wants,
+        requests: &queued.requests,
         since: queued.at,
         until: queued.until,
         has_key: queued.key.is_some(),

@@ -2,7 +2,7 @@
 //! of leases.
 
 use crate::authority::{Budget, Purpose};
-use crate::kernel::value::{Fence, RequestKey, Tick};
+use crate::kernel::value::{Fence, IdempotencyKey, Tick};
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum WorkEvent {
@@ -12,7 +12,7 @@ pub enum WorkEvent {
         amount: Budget,
         purpose: Purpose,
         /// Under which key it was asked for.
-        key: Option<RequestKey>,
+        key: Option<IdempotencyKey>,
     },
 }
 
@@ -23,14 +23,14 @@ crate::kernel::event::type_names! {
 }
 
 impl WorkEvent {
-    pub fn at(&self) -> Tick {
+    pub fn occurred_at(&self) -> Tick {
         match self {
             WorkEvent::Spent { at, .. } => *at,
         }
     }
 
     /// About how many bytes callers made it long by.
-    pub fn bytes(&self) -> usize {
+    pub fn byte_size(&self) -> usize {
         match self {
             WorkEvent::Spent { purpose, .. } => {
                 let names = [&purpose.work_id, &purpose.tool, &purpose.namespace];

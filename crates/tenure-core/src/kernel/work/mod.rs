@@ -8,5 +8,5 @@
 mod command;
 mod event;
 
-pub use command::{ClaimWork, Derive, Spend, WorkCommand};
+pub use command::{ClaimWork, DeriveLease, SpendBudget, WorkCommand};
 pub use event::WorkEvent;

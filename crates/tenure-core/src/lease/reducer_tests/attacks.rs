@@ -2,12 +2,12 @@
 
 use super::*;
 use crate::lease::{LeaseState, ReleaseReason};
-use crate::stored::RevocationCause;
+use crate::proto::RevocationCause;
 
 // S2-1, S2-54, S2-59
 #[test]
 fn two_actors_cannot_hold_one_work_item() {
-    let mut watched = Watched::with_lease();
+    let mut watched = CheckedReducer::with_lease();
     for actor in ["bob", "alice"] {
         let refused = watched.issue("lease-2", "work-1", actor, 1_500, 2_500).unwrap_err();
         assert_eq!(
@@ -22,7 +22,7 @@ fn two_actors_cannot_hold_one_work_item() {
 // S2-34, S2-55, S2-69: even for other work, and with the same content
 #[test]
 fn reused_lease_id_is_rejected() {
-    let mut watched = Watched::with_lease();
+    let mut watched = CheckedReducer::with_lease();
     for work in ["work-1", "work-2"] {
         let refused = watched.issue("lease-1", work, "alice", 1_000, 2_000).unwrap_err();
         assert_eq!(refused, LeaseError::LeaseAlreadyExists { lease_id: "lease-1".into() });
@@ -32,7 +32,7 @@ fn reused_lease_id_is_rejected() {
 // S2-58, S2-70, S2-101: not even the registrar, which has an event of its own
 #[test]
 fn release_by_another_actor_is_rejected() {
-    let mut watched = Watched::with_lease();
+    let mut watched = CheckedReducer::with_lease();
     for actor in ["mallory", "Alice", "alice ", "", REGISTRAR] {
         assert_eq!(watched.release("lease-1", actor), unauthorized(actor), "{actor:?}");
     }
@@ -43,7 +43,7 @@ fn release_by_another_actor_is_rejected() {
 // S2-63, S2-94: a right actor with a wrong reason; a foreign one does not learn that the reason is wrong too
 #[test]
 fn release_with_an_unknown_reason_is_rejected() {
-    let mut watched = Watched::with_lease();
+    let mut watched = CheckedReducer::with_lease();
     let payload = helpers::lease_released_payload("lease-1", "BECAUSE");
     assert_eq!(
         watched.apply("lease.released", "alice", payload.clone()),
@@ -56,7 +56,7 @@ fn release_with_an_unknown_reason_is_rejected() {
 // S2-71, S2-100
 #[test]
 fn expire_before_the_expiry_is_rejected() {
-    let mut watched = Watched::with_lease();
+    let mut watched = CheckedReducer::with_lease();
     for at in [0, 1, 1_999] {
         assert_eq!(watched.expire("lease-1", at), too_early(at, 2_000));
         assert_eq!(watched.lease().state, LeaseState::Active);
@@ -67,7 +67,7 @@ fn expire_before_the_expiry_is_rejected() {
 // S2-100: the end that counts is the one after the renewal
 #[test]
 fn expire_at_the_expiry_before_renewal_is_rejected() {
-    let mut watched = Watched::with_lease();
+    let mut watched = CheckedReducer::with_lease();
     watched.renew("lease-1", 3_000).unwrap();
     assert_eq!(watched.expire("lease-1", 2_999), too_early(2_999, 3_000));
     watched.expire("lease-1", 3_000).unwrap();
@@ -76,7 +76,7 @@ fn expire_at_the_expiry_before_renewal_is_rejected() {
 // S2-37, S2-50, S2-102
 #[test]
 fn late_expiry_does_not_delay_pruning() {
-    let mut watched = Watched::with_lease();
+    let mut watched = CheckedReducer::with_lease();
     watched.expire("lease-1", u64::MAX).unwrap();
     assert_eq!(watched.lease().terminated_at, Some(2_000));
     assert_eq!(watched.0.state_mut().prune_terminal_leases_before(2_000), 0);
@@ -87,10 +87,10 @@ fn late_expiry_does_not_delay_pruning() {
 #[test]
 fn late_release_or_revocation_does_not_delay_pruning() {
     for tick in [0, 99, 200, u64::MAX] {
-        let mut released = Watched::with_ticks();
+        let mut released = CheckedReducer::with_ticks();
         released.release_at_tick(tick).unwrap();
-        let mut taken = Watched::with_ticks();
-        taken.tell(revoked(RevocationCause::Wiped.into(), tick)).unwrap();
+        let mut taken = CheckedReducer::with_ticks();
+        taken.apply_as_registrar(revoked(RevocationCause::Wiped.into(), tick)).unwrap();
         for mut watched in [released, taken] {
             assert_eq!(watched.lease().terminated_at, Some(1_100_000), "tick {tick}");
             assert_eq!(watched.0.state_mut().prune_terminal_leases_before(1_100_001), 1);
@@ -101,7 +101,7 @@ fn late_release_or_revocation_does_not_delay_pruning() {
 #[test]
 fn termination_time_is_computed_from_the_release_tick() {
     for (tick, wall) in [(100, 1_000_000), (101, 1_001_000), (199, 1_099_000)] {
-        let mut watched = Watched::with_ticks();
+        let mut watched = CheckedReducer::with_ticks();
         watched.release_at_tick(tick).unwrap();
         assert_eq!(watched.lease().terminated_at, Some(wall));
     }
@@ -112,9 +112,9 @@ fn termination_time_is_computed_from_the_release_tick() {
 fn unsigned_lease_or_renewal_is_rejected() {
     let missing = Err(LeaseError::MissingSignature { lease_id: "lease-1".into() });
     let unsigned = helpers::lease_issued_payload("lease-1", "work-1", "alice", 1_000, 2_000, vec![]);
-    assert_eq!(Watched::default().apply("lease.issued", REGISTRAR, unsigned), missing);
+    assert_eq!(CheckedReducer::default().apply("lease.issued", REGISTRAR, unsigned), missing);
 
-    let mut watched = Watched::with_lease();
+    let mut watched = CheckedReducer::with_lease();
     let unsigned = helpers::lease_renewed_payload("lease-1", 3_000, vec![]);
     assert_eq!(watched.apply("lease.renewed", REGISTRAR, unsigned), missing);
     assert_eq!(watched.lease().expires_at, 2_000);
@@ -124,24 +124,24 @@ fn unsigned_lease_or_renewal_is_rejected() {
 #[test]
 fn reducer_does_not_verify_signatures() {
     let forged = helpers::lease_issued_payload("lease-1", "work-1", "alice", 1_000, 2_000, vec![0]);
-    assert_eq!(Watched::default().apply("lease.issued", REGISTRAR, forged), Ok(()));
+    assert_eq!(CheckedReducer::default().apply("lease.issued", REGISTRAR, forged), Ok(()));
 }
 
 // S2-35
 #[test]
 fn lease_without_duration_is_rejected() {
     for (from, until) in [(1_000, 1_000), (1_000, 999), (u64::MAX, 0), (0, 0)] {
-        let refused = Watched::default().issue("lease-1", "work-1", "alice", from, until);
+        let refused = CheckedReducer::default().issue("lease-1", "work-1", "alice", from, until);
         assert_eq!(field_of(refused), "expires_at", "{from} to {until}");
     }
-    assert_eq!(Watched::default().issue("lease-1", "work-1", "alice", 0, 1), Ok(()));
-    assert_eq!(Watched::default().issue("lease-1", "work-1", "alice", u64::MAX - 1, u64::MAX), Ok(()));
+    assert_eq!(CheckedReducer::default().issue("lease-1", "work-1", "alice", 0, 1), Ok(()));
+    assert_eq!(CheckedReducer::default().issue("lease-1", "work-1", "alice", u64::MAX - 1, u64::MAX), Ok(()));
 }
 
 // S2-96: who relies on the reducer alone after pruning is deceived
 #[test]
 fn pruned_lease_id_can_be_issued_again() {
-    let mut watched = Watched::with_lease();
+    let mut watched = CheckedReducer::with_lease();
     watched.release("lease-1", "alice").unwrap();
     assert_eq!(watched.0.state_mut().prune_terminal_leases(), 1);
     assert_eq!(watched.release("lease-1", "alice"), not_found("lease-1"));
@@ -151,7 +151,7 @@ fn pruned_lease_id_can_be_issued_again() {
 // S2-94
 #[test]
 fn revoke_by_another_actor_is_rejected() {
-    let mut watched = Watched::with_ticks();
+    let mut watched = CheckedReducer::with_ticks();
     let event = || payload(revoked(RevocationCause::Revoked.into(), 150));
     for actor in ["alice", "mallory", "Registrar", ""] {
         assert_eq!(watched.apply("lease.revoked", actor, event()), unauthorized(actor));
@@ -167,10 +167,14 @@ fn revoke_by_another_actor_is_rejected() {
 #[test]
 fn revoke_without_a_cause_is_rejected() {
     for cause in [RevocationCause::Unspecified.into(), 7, -1, i32::MAX] {
-        assert_eq!(field_of(Watched::with_lease().tell(revoked(cause, 0))), "cause", "{cause}");
+        assert_eq!(
+            field_of(CheckedReducer::with_lease().apply_as_registrar(revoked(cause, 0))),
+            "cause",
+            "{cause}"
+        );
     }
     for cause in 1..=6 {
-        assert_eq!(Watched::with_lease().tell(revoked(cause, 0)), Ok(()));
+        assert_eq!(CheckedReducer::with_lease().apply_as_registrar(revoked(cause, 0)), Ok(()));
     }
 }
 
@@ -179,7 +183,7 @@ fn revoke_without_a_cause_is_rejected() {
 fn first_failing_check_is_reported() {
     let issued = |lease: &str, work: &str, signature: Vec<u8>, until: u64| {
         let payload = helpers::lease_issued_payload(lease, work, "alice", 1_000, until, signature);
-        Watched::with_lease().apply("lease.issued", REGISTRAR, payload).unwrap_err()
+        CheckedReducer::with_lease().apply("lease.issued", REGISTRAR, payload).unwrap_err()
     };
     let (all, none) = (vec![1; 513], vec![]);
     assert!(matches!(issued("lease-1", "work-1", all, 0), LeaseError::InvalidInput { .. }));
@@ -189,12 +193,16 @@ fn first_failing_check_is_reported() {
     assert!(matches!(issued("lease-2", "work-2", vec![1], 0), LeaseError::InvalidInput { .. }));
     let Event::Issued(mut neither) = issued_with_ticks(5, 5, RATE) else { unreachable!() };
     neither.expires_at = 0;
-    assert_eq!(field_of(Watched::default().tell(Event::Issued(neither))), "expires_at", "before the ticks");
+    assert_eq!(
+        field_of(CheckedReducer::default().apply_as_registrar(Event::Issued(neither))),
+        "expires_at",
+        "before the ticks"
+    );
 
     let unsigned = |until| helpers::lease_renewed_payload("lease-1", until, vec![]);
-    let renewed = Watched::with_lease().apply("lease.renewed", REGISTRAR, unsigned(2_000));
+    let renewed = CheckedReducer::with_lease().apply("lease.renewed", REGISTRAR, unsigned(2_000));
     assert!(matches!(renewed, Err(LeaseError::RenewalDoesNotExtend { .. })));
-    let mut ended = Watched::with_lease();
+    let mut ended = CheckedReducer::with_lease();
     ended.release("lease-1", "alice").unwrap();
     assert_eq!(ended.apply("lease.renewed", REGISTRAR, unsigned(2_000)), terminal("lease-1", "RELEASED"));
     assert_eq!(ended.release("lease-1", "mallory"), terminal("lease-1", "RELEASED"));

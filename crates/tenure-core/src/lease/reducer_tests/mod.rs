@@ -9,9 +9,9 @@ mod queries;
 use prost::Message;
 
 use crate::ledger::EventRecord;
+use crate::proto::lease_event::Event;
+use crate::proto::{LeaseEvent, LeaseExpired, LeaseIssued, LeaseReleased, LeaseRenewed, LeaseRevoked};
 use crate::reducer::{Reducer, ReducerContext};
-use crate::stored::lease_event::Event;
-use crate::stored::{LeaseEvent, LeaseExpired, LeaseIssued, LeaseReleased, LeaseRenewed, LeaseRevoked};
 
 use super::{HtfTick, Lease, LeaseError, LeaseReducer, LeaseReducerState, REGISTRAR, helpers};
 
@@ -21,9 +21,9 @@ const RATE: u64 = 1_000_000;
 /// A reducer that is watched: whatever it refuses must leave its state alone, whatever it accepts must
 /// leave it whole.
 #[derive(Default)]
-struct Watched(LeaseReducer);
+struct CheckedReducer(LeaseReducer);
 
-impl Watched {
+impl CheckedReducer {
     /// With `lease-1` on `work-1`, held by alice from 1,000 to 2,000 of the wall clock, without ticks.
     fn with_lease() -> Self {
         let mut watched = Self::default();
@@ -35,7 +35,7 @@ impl Watched {
     /// 1,100,000 of the wall clock.
     fn with_ticks() -> Self {
         let mut watched = Self::default();
-        watched.tell(issued_with_ticks(100, 200, RATE)).unwrap();
+        watched.apply_as_registrar(issued_with_ticks(100, 200, RATE)).unwrap();
         watched
     }
 
@@ -62,7 +62,7 @@ impl Watched {
 
     /// What the registrar says.
     #[track_caller]
-    fn tell(&mut self, event: Event) -> Result<(), LeaseError> {
+    fn apply_as_registrar(&mut self, event: Event) -> Result<(), LeaseError> {
         let event_type = match event {
             Event::Issued(_) => "lease.issued",
             Event::Renewed(_) => "lease.renewed",

@@ -3,8 +3,8 @@
 use super::*;
 
 /// alice holds a and b, released c; bob holds d, e expired. All from 1,000; until 2,000, 3,000, … 6,000.
-fn five() -> Watched {
-    let mut watched = Watched::default();
+fn with_five_leases() -> CheckedReducer {
+    let mut watched = CheckedReducer::default();
     let leases = [("a", "alice"), ("b", "alice"), ("c", "alice"), ("d", "bob"), ("e", "bob")];
     for ((lease, actor), until) in leases.into_iter().zip((2_000..).step_by(1_000)) {
         watched.issue(lease, &format!("work-{lease}"), actor, 1_000, until).unwrap();
@@ -21,7 +21,7 @@ fn ids(leases: Vec<&Lease>) -> String {
 // S2-81 to S2-85, S2-48
 #[test]
 fn leases_are_found_by_id_work_and_actor() {
-    let watched = five();
+    let watched = with_five_leases();
     let state = watched.state();
     // S2-81
     assert_eq!(state.get("c").map(|lease| lease.work_id.as_str()), Some("work-c"));
@@ -44,7 +44,7 @@ fn leases_are_found_by_id_work_and_actor() {
 // S2-48: an index that somebody has spoiled is not believed
 #[test]
 fn ended_lease_is_not_active_despite_a_corrupt_index() {
-    let mut watched = five();
+    let mut watched = with_five_leases();
     watched.0.state_mut().active_leases_by_work.insert("work-c".into(), "c".into());
     assert_eq!(watched.state().get_active_lease_for_work("work-c"), None);
     assert!(!watched.state().has_active_lease("work-c"));
@@ -53,7 +53,7 @@ fn ended_lease_is_not_active_despite_a_corrupt_index() {
 // S2-88 to S2-92
 #[test]
 fn counts_match_lease_states() {
-    let watched = five();
+    let watched = with_five_leases();
     let state = watched.state();
     assert_eq!(state.len(), 5); // S2-88
     assert_eq!(state.active_count(), 3); // S2-89
@@ -68,7 +68,7 @@ fn counts_match_lease_states() {
 #[test]
 #[expect(deprecated, reason = "leases without ticks are found this way")]
 fn expired_active_leases_are_found_by_wall_time() {
-    let watched = five();
+    let watched = with_five_leases();
     let over = |now| ids(watched.state().get_expired_but_active(now));
     assert_eq!([over(1_999), over(2_000), over(3_000), over(u64::MAX)], ["", "a", "ab", "abd"]);
 }
@@ -76,29 +76,29 @@ fn expired_active_leases_are_found_by_wall_time() {
 // S2-86, S2-97
 #[test]
 fn expired_active_leases_are_found_by_tick() {
-    let watched = Watched::with_ticks();
+    let watched = CheckedReducer::with_ticks();
     let over = |tick, rate| ids(watched.state().get_expired_but_active_at_tick(&HtfTick::new(tick, rate)));
     assert_eq!([over(0, RATE), over(199, RATE), over(200, RATE)], ["", "", "lease-1"]);
     assert_eq!(over(0, RATE * 2), "lease-1", "another clock: not shown to live");
     // S2-33: without ticks, active ones are always due and ended ones never
-    let due = five();
+    let due = with_five_leases();
     assert_eq!(ids(due.state().get_expired_but_active_at_tick(&HtfTick::new(0, RATE))), "abd");
 }
 
 // S2-106
 #[test]
 fn leases_found_as_expired_can_be_expired() {
-    let mut watched = Watched::with_ticks();
+    let mut watched = CheckedReducer::with_ticks();
     let now = HtfTick::new(250, RATE);
     assert_eq!(ids(watched.state().get_expired_but_active_at_tick(&now)), "lease-1");
-    watched.tell(expired_at_tick(now.value(), now.tick_rate_hz())).unwrap();
+    watched.apply_as_registrar(expired_at_tick(now.value(), now.tick_rate_hz())).unwrap();
     assert_eq!(ids(watched.state().get_expired_but_active_at_tick(&now)), "");
 }
 
 // S2-49, S2-93, S2-105
 #[test]
 fn prune_removes_only_ended_leases() {
-    let mut watched = five();
+    let mut watched = with_five_leases();
     assert_eq!(watched.0.state_mut().prune_terminal_leases(), 2);
     assert_eq!(ids(watched.state().active_leases()), "abd");
     assert_eq!((watched.state().len(), watched.state().terminal_count()), (3, 0));
@@ -110,7 +110,7 @@ fn prune_removes_only_ended_leases() {
 #[test]
 fn prune_before_compares_with_the_termination_time() {
     let pruned = |before| {
-        let mut watched = five();
+        let mut watched = with_five_leases();
         let pruned = watched.0.state_mut().prune_terminal_leases_before(before);
         assert_eq!(watched.state().check_invariants(), Ok(()));
         assert_eq!(watched.state().active_count(), 3);

@@ -1,14 +1,14 @@
 //! The text of a hook.
 
 /// By this line a hook is known to be ours.
-const MARK: &str = "# Written by `tenure install git`; `tenure uninstall git` takes it out again.";
+const OWN_MARKER: &str = "# Written by `tenure install git`; `tenure uninstall git` takes it out again.";
 
 /// What the name of an earlier hook ends with.
-pub const EARLIER: &str = ".before-tenure";
+pub const EARLIER_SUFFIX: &str = ".before-tenure";
 
 /// A hook of git that we are in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Hook {
+pub enum GitHookKind {
     PreCommit,
     /// After a commit, also one that skipped its checks.
     PostCommit,
@@ -16,54 +16,57 @@ pub enum Hook {
     ReferenceTransaction,
 }
 
-impl Hook {
-    pub const ALL: [Hook; 3] = [Hook::PreCommit, Hook::PostCommit, Hook::ReferenceTransaction];
+impl GitHookKind {
+    pub const ALL: [GitHookKind; 3] =
+        [GitHookKind::PreCommit, GitHookKind::PostCommit, GitHookKind::ReferenceTransaction];
 
     /// Its name, which git gave it.
     pub const fn name(self) -> &'static str {
         match self {
-            Hook::PreCommit => "pre-commit",
-            Hook::PostCommit => "post-commit",
-            Hook::ReferenceTransaction => "reference-transaction",
+            GitHookKind::PreCommit => "pre-commit",
+            GitHookKind::PostCommit => "post-commit",
+            GitHookKind::ReferenceTransaction => "reference-transaction",
         }
     }
 }
 
 /// Whether this is one of our scripts.
-pub fn is_ours(content: &[u8]) -> bool {
-    content.split(|byte| *byte == b'\n').nth(1) == Some(MARK.as_bytes())
+pub fn is_own_script(content: &[u8]) -> bool {
+    content.split(|byte| *byte == b'\n').nth(1) == Some(OWN_MARKER.as_bytes())
 }
 
 /// The script that calls `earlier`, if there was a hook, and then the program (quoted already). If the program is gone,
 /// git must go on as if nothing were here.
-pub fn script(hook: Hook, program: &str, earlier: Option<&[u8]>) -> String {
+pub fn render_script(hook: GitHookKind, program: &str, earlier: Option<&[u8]>) -> String {
     let name = hook.name();
     let run = format!("\"$program\" hook git {name} \"$@\"");
-    let there = format!("[ -x \"$0{EARLIER}\" ]");
+    let there = format!("[ -x \"$0{EARLIER_SUFFIX}\" ]");
     let call = earlier.map(call);
     let body = match (hook, call) {
-        (Hook::PreCommit, Some(call)) => format!(
+        (GitHookKind::PreCommit, Some(call)) => format!(
             "if {there}; then\n    {call} || exit $?\nfi\n\
              [ -x \"$program\" ] || exit 0\nexec {run}\n"
         ),
-        (Hook::PreCommit | Hook::PostCommit, None) => format!("[ -x \"$program\" ] || exit 0\nexec {run}\n"),
-        (Hook::PostCommit, Some(call)) => format!(
+        (GitHookKind::PreCommit | GitHookKind::PostCommit, None) => {
+            format!("[ -x \"$program\" ] || exit 0\nexec {run}\n")
+        }
+        (GitHookKind::PostCommit, Some(call)) => format!(
             "code=0\nif {there}; then\n    {call}\n    code=$?\nfi\n\
              [ -x \"$program\" ] || exit \"$code\"\n\
              [ \"$code\" = 0 ] && exec {run}\n{run}\nexit \"$code\"\n"
         ),
-        (Hook::ReferenceTransaction, None) => {
+        (GitHookKind::ReferenceTransaction, None) => {
             format!("[ \"$1\" = committed ] || exit 0\n[ -x \"$program\" ] || exit 0\nexec {run}\n")
         }
         // What git says on standard input has to reach both, whole.
-        (Hook::ReferenceTransaction, Some(call)) => format!(
+        (GitHookKind::ReferenceTransaction, Some(call)) => format!(
             "heard=$(cat; echo .)\nheard=${{heard%.}}\ncode=0\n\
              if {there}; then\n    printf %s \"$heard\" | {call}\n    code=$?\nfi\n\
              if [ \"$1\" = committed ] && [ -x \"$program\" ]; then\n    printf %s \"$heard\" | {run}\nfi\n\
              exit \"$code\"\n"
         ),
     };
-    format!("#!/bin/sh\n{MARK}\nprogram={program}\n{body}")
+    format!("#!/bin/sh\n{OWN_MARKER}\nprogram={program}\n{body}")
 }
 
 /// How an earlier hook is called. A script for a shell that looks at its own name (husky's do: it tells them which hook
@@ -72,8 +75,8 @@ fn call(earlier: &[u8]) -> String {
     let text = String::from_utf8_lossy(earlier);
     let looks_at_its_name = text.contains("$0") || text.contains("${0");
     match text.lines().next().and_then(shell).filter(|_| looks_at_its_name) {
-        Some(shell) => format!("{shell} -c '. \"$0{EARLIER}\"' \"$0\" \"$@\""),
-        None => format!("\"$0{EARLIER}\" \"$@\""),
+        Some(shell) => format!("{shell} -c '. \"$0{EARLIER_SUFFIX}\"' \"$0\" \"$@\""),
+        None => format!("\"$0{EARLIER_SUFFIX}\" \"$@\""),
     }
 }
 
@@ -98,12 +101,12 @@ mod tests {
 
     #[test]
     fn own_scripts_are_recognized_by_their_second_line() {
-        for hook in Hook::ALL {
+        for hook in GitHookKind::ALL {
             for earlier in [None, Some(b"#!/bin/sh\n".as_slice())] {
-                assert!(is_ours(script(hook, "/x", earlier).as_bytes()));
+                assert!(is_own_script(render_script(hook, "/x", earlier).as_bytes()));
             }
         }
-        assert!(!is_ours(b"") && !is_ours(b"#!/bin/sh\n# something\n"));
+        assert!(!is_own_script(b"") && !is_own_script(b"#!/bin/sh\n# something\n"));
     }
 
     #[test]

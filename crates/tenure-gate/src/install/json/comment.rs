@@ -4,7 +4,7 @@ use jsonc_parser::tokens::Token;
 use jsonc_parser::{Scanner, ScannerOptions};
 
 /// The line of the first comment. Nothing, if there is none.
-pub fn comment(text: &str) -> Option<usize> {
+pub fn first_comment_line(text: &str) -> Option<usize> {
     let mut scanner = Scanner::new(text, &ScannerOptions::default());
     while let Ok(Some(token)) = scanner.scan() {
         if matches!(token, Token::CommentLine(_) | Token::CommentBlock(_)) {
@@ -29,7 +29,7 @@ mod tests {
             ("{ / }", None),
             ("\"open // string", None),
         ] {
-            assert_eq!(comment(text), line, "{text}");
+            assert_eq!(first_comment_line(text), line, "{text}");
         }
     }
 }

@@ -1,6 +1,6 @@
 //! Puts things in and takes them out, and leaves every other byte.
 
-use super::scan::Node;
+use super::scanner::Node;
 use super::value::{Json, Layout, member};
 
 /// The document with a new last member in `object`.
@@ -17,7 +17,7 @@ pub fn append(text: &str, array: &Node, value: &Json) -> String {
 ///
 /// Undoes exactly what was put in as the last of several.
 pub fn remove(text: &str, container: &Node, index: usize) -> String {
-    let places = container.places();
+    let places = container.element_spans();
     let place = &places[index];
     let gone = match (index.checked_sub(1), places.get(index + 1)) {
         (Some(before), _) => places[before].end..place.end,
@@ -29,7 +29,7 @@ pub fn remove(text: &str, container: &Node, index: usize) -> String {
 
 fn insert(text: &str, container: &Node, write: impl Fn(&Layout, &str) -> String) -> String {
     let layout = layout(text);
-    let places = container.places();
+    let places = container.element_spans();
     let (Some(first), Some(last)) = (places.first(), places.last()) else {
         return fill(text, container, &layout, write);
     };
@@ -38,13 +38,13 @@ fn insert(text: &str, container: &Node, write: impl Fn(&Layout, &str) -> String)
         // One thing on a line: ours gets its own, indented as theirs.
         Some(end) => {
             let indent = &lead[end + 1..];
-            let layout = Layout { unit: layout.unit.or(Some("  ".to_owned())), ..layout };
+            let layout = Layout { indent: layout.indent.or(Some("  ".to_owned())), ..layout };
             format!(",{}{indent}{}", layout.line_end, write(&layout, indent))
         }
         // All on one line: ours too.
         None => {
-            let layout = Layout { unit: None, ..layout };
-            format!(",{}{}", if layout.is_airy { " " } else { "" }, write(&layout, ""))
+            let layout = Layout { indent: None, ..layout };
+            format!(",{}{}", if layout.has_spaces { " " } else { "" }, write(&layout, ""))
         }
     };
     format!("{}{added}{}", &text[..last.end], &text[last.end..])
@@ -52,7 +52,7 @@ fn insert(text: &str, container: &Node, write: impl Fn(&Layout, &str) -> String)
 
 /// Into an empty container.
 fn fill(text: &str, container: &Node, layout: &Layout, write: impl Fn(&Layout, &str) -> String) -> String {
-    let inside = match &layout.unit {
+    let inside = match &layout.indent {
         Some(unit) => {
             let line = &text[..container.span.start];
             let line = &line[line.rfind('\n').map_or(0, |end| end + 1)..];
@@ -76,7 +76,7 @@ fn layout(text: &str) -> Layout {
         (width > 0 && !rest.trim().is_empty()).then(|| line[..width].to_owned())
     });
     let unit = if is_one_line { None } else { Some(indented.unwrap_or_else(|| "  ".to_owned())) };
-    Layout { unit, line_end, is_airy: body.contains("\": ") }
+    Layout { indent: unit, line_end, has_spaces: body.contains("\": ") }
 }
 
 #[cfg(test)]
@@ -87,7 +87,7 @@ mod tests {
     fn hooks() -> Json {
         Json::Object(vec![
             ("b", Json::Array(vec![Json::Number(1), Json::Flag(true)])),
-            ("a", Json::text("x\"y")),
+            ("a", Json::string("x\"y")),
         ])
     }
 

@@ -5,10 +5,10 @@
 
 mod comment;
 mod edit;
-mod scan;
+mod scanner;
 mod value;
 
-pub(super) use comment::comment;
+pub(super) use comment::first_comment_line;
 pub(super) use edit::{append, remove, set};
-pub(super) use scan::{Node, NotJson, scan};
+pub(super) use scanner::{Node, NotJson, scan};
 pub(super) use value::Json;

@@ -13,14 +13,14 @@ pub enum Json {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Layout {
     /// What one level is indented by; nothing if everything stands on one line.
-    pub unit: Option<String>,
+    pub indent: Option<String>,
     pub line_end: &'static str,
     /// Whether a space stands behind a colon, where everything is on one line.
-    pub is_airy: bool,
+    pub has_spaces: bool,
 }
 
 impl Json {
-    pub fn text(text: impl Into<String>) -> Self {
+    pub fn string(text: impl Into<String>) -> Self {
         Json::Text(text.into())
     }
 
@@ -32,35 +32,35 @@ impl Json {
             Json::Flag(flag) => flag.to_string(),
             Json::Object(members) => {
                 let item = |(key, value): &(&str, Json), inner: &str| member(key, value, layout, inner);
-                between(members, ['{', '}'], layout, indent, item)
+                render_elements(members, ['{', '}'], layout, indent, item)
             }
             Json::Array(items) => {
-                between(items, ['[', ']'], layout, indent, |item, inner| item.write(layout, inner))
+                render_elements(items, ['[', ']'], layout, indent, |item, inner| item.write(layout, inner))
             }
         }
     }
 
     /// The same for comparing with what was parsed.
-    pub fn parsed(&self) -> serde_json::Value {
+    pub fn to_serde_value(&self) -> serde_json::Value {
         match self {
             Json::Text(text) => text.as_str().into(),
             Json::Number(number) => (*number).into(),
             Json::Flag(flag) => (*flag).into(),
             Json::Object(members) => {
-                members.iter().map(|(key, value)| ((*key).to_owned(), value.parsed())).collect()
+                members.iter().map(|(key, value)| ((*key).to_owned(), value.to_serde_value())).collect()
             }
-            Json::Array(items) => items.iter().map(Json::parsed).collect(),
+            Json::Array(items) => items.iter().map(Json::to_serde_value).collect(),
         }
     }
 }
 
 /// `"key": value`, as this document would have it.
 pub fn member(key: &str, value: &Json, layout: &Layout, indent: &str) -> String {
-    let colon = if layout.unit.is_some() || layout.is_airy { ": " } else { ":" };
+    let colon = if layout.indent.is_some() || layout.has_spaces { ": " } else { ":" };
     format!("{}{colon}{}", quoted(key), value.write(layout, indent))
 }
 
-fn between<T>(
+fn render_elements<T>(
     items: &[T],
     [open, close]: [char; 2],
     layout: &Layout,
@@ -70,8 +70,8 @@ fn between<T>(
     if items.is_empty() {
         return format!("{open}{close}");
     }
-    let Some(unit) = &layout.unit else {
-        let comma = if layout.is_airy { ", " } else { "," };
+    let Some(unit) = &layout.indent else {
+        let comma = if layout.has_spaces { ", " } else { "," };
         let items: Vec<_> = items.iter().map(|item| write(item, "")).collect();
         return format!("{open}{}{close}", items.join(comma));
     };

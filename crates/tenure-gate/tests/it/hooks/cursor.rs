@@ -1,27 +1,27 @@
 //! Cursor's events, as its documentation has them.
 
 use serde_json::{Value, json};
-use tenure_gate::agent::Agent;
-use tenure_gate::hooks::{Event, Heard, Subagent};
+use tenure_gate::coding_agent::CodingAgent;
+use tenure_gate::hooks::{HookEvent, HookPayload, Subagent};
 
-use super::{heard, paths, read_json, writing, writing_whole, wrote};
+use super::{paths, payload, read_json, writing, writing_whole, wrote};
 
 /// An event with the fields that all of them have.
-fn said(name: &str, more: Value) -> Heard {
+fn parse_event(name: &str, more: Value) -> HookPayload {
     let mut payload = json!({
         "conversation_id": "conv", "generation_id": "gen", "model": "m", "hook_event_name": name,
         "cursor_version": "2.0", "workspace_roots": ["/repo", "/other"], "user_email": "a@example.org",
     });
     payload.as_object_mut().expect("an object").extend(more.as_object().cloned().expect("fields"));
-    read_json(Agent::Cursor, &payload).expect(name)
+    read_json(CodingAgent::Cursor, &payload).expect(name)
 }
 
-fn expected(event: Event) -> Heard {
-    Heard { session: "conv".to_owned(), event, ..heard() }
+fn expected(event: HookEvent) -> HookPayload {
+    HookPayload { session: "conv".to_owned(), event, ..payload() }
 }
 
-fn called(tool: &str, call: Option<&str>, event: Event) -> Heard {
-    Heard { tool: Some(tool.to_owned()), call: call.map(str::to_owned), ..expected(event) }
+fn called(tool: &str, call: Option<&str>, event: HookEvent) -> HookPayload {
+    HookPayload { tool: Some(tool.to_owned()), call: call.map(str::to_owned), ..expected(event) }
 }
 
 // S4-11, S4-15
@@ -29,20 +29,22 @@ fn called(tool: &str, call: Option<&str>, event: Event) -> Heard {
 fn cursor_tools_are_parsed_before_they_change_files() {
     let input = json!({"file_path": "/repo/a", "content": "x"});
     let more = json!({"tool_name": "Write", "tool_input": input, "tool_use_id": "t", "cwd": "/repo/sub"});
-    let in_sub =
-        Heard { cwd: Some("/repo/sub".into()), ..called("Write", Some("t"), writing_whole(&["/repo/a"])) };
-    assert_eq!(said("preToolUse", more), in_sub);
+    let in_sub = HookPayload {
+        cwd: Some("/repo/sub".into()),
+        ..called("Write", Some("t"), writing_whole(&["/repo/a"]))
+    };
+    assert_eq!(parse_event("preToolUse", more), in_sub);
     let more = json!({"tool_name": "Delete", "tool_input": {"path": "a"}, "tool_use_id": "t"});
-    assert_eq!(said("preToolUse", more), called("Delete", Some("t"), writing(&["a"])));
+    assert_eq!(parse_event("preToolUse", more), called("Delete", Some("t"), writing(&["a"])));
     let more = json!({"tool_name": "Shell", "tool_input": {"command": "ls"}, "tool_use_id": "t"});
-    assert_eq!(said("preToolUse", more), called("Shell", Some("t"), Event::Calling));
+    assert_eq!(parse_event("preToolUse", more), called("Shell", Some("t"), HookEvent::BeforeToolCall));
     let more = json!({"tool_name": "write_file", "tool_input": "{\"path\": \"a\", \"content\": \"x\"}", "url": "http://x"});
-    assert_eq!(said("beforeMCPExecution", more), called("write_file", None, writing_whole(&["a"])));
+    assert_eq!(parse_event("beforeMCPExecution", more), called("write_file", None, writing_whole(&["a"])));
     let more = json!({"tool_name": "query", "tool_input": "{\"sql\": \"select 1\"}", "command": "npx x"});
-    assert_eq!(said("beforeMCPExecution", more), called("query", None, Event::Calling));
+    assert_eq!(parse_event("beforeMCPExecution", more), called("query", None, HookEvent::BeforeToolCall));
     assert_eq!(
-        said("beforeShellExecution", json!({"command": "ls", "cwd": "/repo"})),
-        expected(Event::Calling)
+        parse_event("beforeShellExecution", json!({"command": "ls", "cwd": "/repo"})),
+        expected(HookEvent::BeforeToolCall)
     );
 }
 
@@ -50,20 +52,26 @@ fn cursor_tools_are_parsed_before_they_change_files() {
 fn cursor_edits_and_reads_are_parsed_afterwards() {
     let edits = json!([{"old_string": "x", "new_string": "y"}]);
     let more = json!({"file_path": "/repo/a", "edits": edits});
-    assert_eq!(said("afterFileEdit", more.clone()), expected(wrote(&["/repo/a"])));
-    assert_eq!(said("afterTabFileEdit", more), expected(wrote(&["/repo/a"])));
+    assert_eq!(parse_event("afterFileEdit", more.clone()), expected(wrote(&["/repo/a"])));
+    assert_eq!(parse_event("afterTabFileEdit", more), expected(wrote(&["/repo/a"])));
     let more = json!({"file_path": "/repo/a", "content": "x", "attachments": []});
-    assert_eq!(said("beforeReadFile", more), expected(Event::Read { paths: paths(&["/repo/a"]) }));
+    assert_eq!(
+        parse_event("beforeReadFile", more),
+        expected(HookEvent::AfterRead { paths: paths(&["/repo/a"]) })
+    );
     let call = json!({"tool_name": "Write", "tool_input": {"file_path": "/repo/a"}, "tool_use_id": "t"});
-    assert_eq!(said("postToolUse", call.clone()), called("Write", Some("t"), wrote(&["/repo/a"])));
-    let failed = Event::Wrote { paths: paths(&["/repo/a"]), failed: true };
-    assert_eq!(said("postToolUseFailure", call), called("Write", Some("t"), failed));
+    assert_eq!(parse_event("postToolUse", call.clone()), called("Write", Some("t"), wrote(&["/repo/a"])));
+    let failed = HookEvent::AfterWrite { paths: paths(&["/repo/a"]), failed: true };
+    assert_eq!(parse_event("postToolUseFailure", call), called("Write", Some("t"), failed));
     let read = json!({"tool_name": "Read", "tool_input": {"path": "/repo/a"}, "tool_use_id": "t"});
     assert_eq!(
-        said("postToolUse", read),
-        called("Read", Some("t"), Event::Read { paths: paths(&["/repo/a"]) })
+        parse_event("postToolUse", read),
+        called("Read", Some("t"), HookEvent::AfterRead { paths: paths(&["/repo/a"]) })
     );
-    assert_eq!(said("afterShellExecution", json!({"command": "ls", "output": ""})), expected(Event::Other));
+    assert_eq!(
+        parse_event("afterShellExecution", json!({"command": "ls", "output": ""})),
+        expected(HookEvent::Other)
+    );
 }
 
 // S4-31
@@ -71,16 +79,22 @@ fn cursor_edits_and_reads_are_parsed_afterwards() {
 fn cursor_session_and_turn_events_are_parsed() {
     let task = Some("do it".to_owned());
     assert_eq!(
-        said("beforeSubmitPrompt", json!({"prompt": "do it"})),
-        Heard { task, ..expected(Event::Prompted) }
+        parse_event("beforeSubmitPrompt", json!({"prompt": "do it"})),
+        HookPayload { task, ..expected(HookEvent::Prompted) }
     );
-    assert_eq!(said("sessionStart", json!({"session_id": "other name"})), expected(Event::Started));
-    let over = Event::Ended { reason: "user_close".to_owned() };
-    assert_eq!(said("sessionEnd", json!({"session_id": "conv", "reason": "user_close"})), expected(over));
-    let unknown = Event::Ended { reason: "unknown".to_owned() };
-    assert_eq!(said("sessionEnd", json!({})), expected(unknown));
-    let turn = Event::TurnEnded { still_working: false };
-    assert_eq!(said("stop", json!({"status": "completed", "loop_count": 0})), expected(turn));
+    assert_eq!(
+        parse_event("sessionStart", json!({"session_id": "other name"})),
+        expected(HookEvent::Started)
+    );
+    let ended = HookEvent::Ended { reason: "user_close".to_owned() };
+    assert_eq!(
+        parse_event("sessionEnd", json!({"session_id": "conv", "reason": "user_close"})),
+        expected(ended)
+    );
+    let unknown = HookEvent::Ended { reason: "unknown".to_owned() };
+    assert_eq!(parse_event("sessionEnd", json!({})), expected(unknown));
+    let turn = HookEvent::TurnEnded { still_working: false };
+    assert_eq!(parse_event("stop", json!({"status": "completed", "loop_count": 0})), expected(turn));
 }
 
 #[test]
@@ -90,12 +104,15 @@ fn cursor_subagents_are_parsed_with_their_parent() {
     });
     let subagent =
         Subagent { id: "sub".to_owned(), kind: Some("explore".to_owned()), parent: Some("conv".to_owned()) };
-    let started = Heard {
+    let started = HookPayload {
         subagent: Some(subagent),
         task: Some("look around".to_owned()),
-        ..expected(Event::SubagentStarted)
+        ..expected(HookEvent::SubagentStarted)
     };
-    assert_eq!(said("subagentStart", more), started);
-    let stopped = Heard { task: Some("explore".to_owned()), ..expected(Event::SubagentEnded) };
-    assert_eq!(said("subagentStop", json!({"subagent_type": "explore", "status": "completed"})), stopped);
+    assert_eq!(parse_event("subagentStart", more), started);
+    let stopped = HookPayload { task: Some("explore".to_owned()), ..expected(HookEvent::SubagentEnded) };
+    assert_eq!(
+        parse_event("subagentStop", json!({"subagent_type": "explore", "status": "completed"})),
+        stopped
+    );
 }

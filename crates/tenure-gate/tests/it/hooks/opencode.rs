@@ -1,17 +1,17 @@
 //! What the plugin passes on, in each form in which it may come.
 
 use serde_json::{Value, json};
-use tenure_gate::agent::Agent;
-use tenure_gate::hooks::{Event, Heard, Subagent};
+use tenure_gate::coding_agent::CodingAgent;
+use tenure_gate::hooks::{HookEvent, HookPayload, Subagent};
 
-use super::{heard, read_json, writing_whole, wrote};
+use super::{payload, read_json, writing_whole, wrote};
 
-fn said(payload: &Value) -> Heard {
-    read_json(Agent::OpenCode, payload).expect("an event")
+fn parse_event(payload: &Value) -> HookPayload {
+    read_json(CodingAgent::OpenCode, payload).expect("an event")
 }
 
-fn expected(event: Event) -> Heard {
-    Heard { session: "ses".to_owned(), event, ..heard() }
+fn expected(event: HookEvent) -> HookPayload {
+    HookPayload { session: "ses".to_owned(), event, ..payload() }
 }
 
 // S4-11, S4-15
@@ -19,30 +19,31 @@ fn expected(event: Event) -> Heard {
 fn tool_calls_are_parsed_with_and_without_an_event_name() {
     let input = json!({"tool": "write", "sessionID": "ses", "callID": "c"});
     let output = json!({"args": {"filePath": "a", "content": "x"}});
-    let call = Heard {
+    let call = HookPayload {
         tool: Some("write".to_owned()),
         call: Some("c".to_owned()),
         ..expected(writing_whole(&["a"]))
     };
     let named =
         json!({"event": "tool.execute.before", "input": input, "output": output, "directory": "/repo"});
-    assert_eq!(said(&named), call);
-    assert_eq!(said(&json!({"input": input, "output": output, "directory": "/repo"})), call);
+    assert_eq!(parse_event(&named), call);
+    assert_eq!(parse_event(&json!({"input": input, "output": output, "directory": "/repo"})), call);
 
     let input = json!({"tool": "write", "sessionID": "ses", "callID": "c", "args": {"filePath": "a"}});
     let output = json!({"title": "a", "output": "Wrote file successfully.", "metadata": {}});
-    let done = Heard { event: wrote(&["a"]), ..call };
+    let done = HookPayload { event: wrote(&["a"]), ..call };
     let named =
         json!({"event": "tool.execute.after", "input": input, "output": output, "directory": "/repo"});
-    assert_eq!(said(&named), done);
-    assert_eq!(said(&json!({"input": input, "output": output, "directory": "/repo"})), done);
+    assert_eq!(parse_event(&named), done);
+    assert_eq!(parse_event(&json!({"input": input, "output": output, "directory": "/repo"})), done);
 }
 
 // S4-31, S4-33
 #[test]
 fn bus_events_are_parsed_in_every_wrapping() {
-    let idle =
-        |wrapped: Value| assert_eq!(said(&wrapped), expected(Event::TurnEnded { still_working: false }));
+    let idle = |wrapped: Value| {
+        assert_eq!(parse_event(&wrapped), expected(HookEvent::TurnEnded { still_working: false }))
+    };
     let bus = json!({"type": "session.idle", "properties": {"sessionID": "ses"}});
     idle(json!({"type": "session.idle", "properties": {"sessionID": "ses"}, "directory": "/repo"}));
     idle(json!({"event": bus, "directory": "/repo"}));
@@ -53,7 +54,7 @@ fn bus_events_are_parsed_in_every_wrapping() {
     idle(json!({"event": "session.idle", "properties": {"sessionID": "ses"}, "directory": "/repo"}));
     let deleted =
         json!({"type": "session.deleted", "properties": {"info": {"id": "ses", "directory": "/repo"}}});
-    assert_eq!(said(&deleted), expected(Event::Ended { reason: "deleted".to_owned() }));
+    assert_eq!(parse_event(&deleted), expected(HookEvent::Ended { reason: "deleted".to_owned() }));
 }
 
 #[test]
@@ -65,12 +66,12 @@ fn a_session_with_a_parent_is_a_subagent() {
         kind: Some("explore".to_owned()),
         parent: Some("parent".to_owned()),
     };
-    let started = Heard {
+    let started = HookPayload {
         subagent: Some(subagent),
         task: Some("look around".to_owned()),
-        ..expected(Event::SubagentStarted)
+        ..expected(HookEvent::SubagentStarted)
     };
-    assert_eq!(said(&bus), started);
+    assert_eq!(parse_event(&bus), started);
 }
 
 #[test]
@@ -79,5 +80,8 @@ fn the_prompt_becomes_the_task() {
         "event": "chat.message", "directory": "/repo", "input": {"sessionID": "ses"},
         "output": {"message": {}, "parts": [{"type": "file"}, {"type": "text", "text": "do it"}]},
     });
-    assert_eq!(said(&payload), Heard { task: Some("do it".to_owned()), ..expected(Event::Prompted) });
+    assert_eq!(
+        parse_event(&payload),
+        HookPayload { task: Some("do it".to_owned()), ..expected(HookEvent::Prompted) }
+    );
 }

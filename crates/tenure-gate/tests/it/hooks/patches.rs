@@ -1,36 +1,36 @@
 //! Patches of Codex, in its own tool and in shell commands that it carries out itself.
 
 use serde_json::{Value, json};
-use tenure_gate::agent::Agent;
-use tenure_gate::hooks::{Event, Wrong};
+use tenure_gate::coding_agent::CodingAgent;
+use tenure_gate::hooks::{HookEvent, PayloadErrorKind};
 
 use super::{before, paths, read_json};
 
 const PATCH: &str = "*** Begin Patch\n*** Update File: f\n@@\n-cd x\n+cd y\n*** End Patch\n";
 
-fn event(command: &Value) -> Result<Event, Wrong> {
-    let payload = before(Agent::Codex, "Bash", &json!({"command": command}));
-    let heard = read_json(Agent::Codex, &payload);
-    heard.map(|heard| heard.event).map_err(|unheard| {
-        assert!(unheard.is_before_a_call());
-        unheard.wrong().clone()
+fn event(command: &Value) -> Result<HookEvent, PayloadErrorKind> {
+    let payload = before(CodingAgent::Codex, "Bash", &json!({"command": command}));
+    let payload = read_json(CodingAgent::Codex, &payload);
+    payload.map(|heard| heard.event).map_err(|unheard| {
+        assert!(unheard.is_pre_tool_use());
+        unheard.kind().clone()
     })
 }
 
 /// `command`, with the patch where `PATCH` stands, changes these files.
 fn check(command: &str, names: &[&str]) {
     let command = command.replace("PATCH\n", PATCH);
-    let expected = Event::Writing { paths: paths(names), whole: false };
+    let expected = HookEvent::BeforeWrite { paths: paths(names), replaces_content: false };
     assert_eq!(event(&json!(command)), Ok(expected), "{command}");
 }
 
 fn unclear(command: &str) {
     let command = command.replace("PATCH\n", PATCH);
-    assert_eq!(event(&json!(command)), Err(Wrong::UnclearPatch), "{command}");
+    assert_eq!(event(&json!(command)), Err(PayloadErrorKind::UnclearPatch), "{command}");
 }
 
 fn nothing(command: &str) {
-    assert_eq!(event(&json!(command)), Ok(Event::Calling), "{command}");
+    assert_eq!(event(&json!(command)), Ok(HookEvent::BeforeToolCall), "{command}");
 }
 
 // S4-15: no shell sees these edits, so the hook has to.
@@ -151,21 +151,24 @@ fn mentioning_apply_patch_is_not_a_patch() {
 #[test]
 fn pathological_commands_are_handled_in_bounded_time() {
     let patch = format!("apply_patch <<'EOF'\n{PATCH}EOF\n");
-    let most = 1024 * 1024 - patch.len();
+    let max = 1024 * 1024 - patch.len();
     for part in
         ["cd a && ", "cd a; ", "(", "cd a || (", "A=1 <<x ", "\"", "bash -c \"", "cd a |\n", "\\\n", "<<x\n"]
     {
-        let command = part.repeat(most / part.len()) + &patch;
+        let command = part.repeat(max / part.len()) + &patch;
         let event = event(&json!(command));
-        assert!(matches!(event, Err(Wrong::UnclearPatch) | Ok(Event::Writing { .. })), "{part}: {event:?}");
+        assert!(
+            matches!(event, Err(PayloadErrorKind::UnclearPatch) | Ok(HookEvent::BeforeWrite { .. })),
+            "{part}: {event:?}"
+        );
     }
-    assert_eq!(event(&json!(" ".repeat(most + 1) + &patch)), Err(Wrong::UnclearPatch));
+    assert_eq!(event(&json!(" ".repeat(max + 1) + &patch)), Err(PayloadErrorKind::UnclearPatch));
 }
 
 #[test]
 fn command_arrays_are_parsed() {
     let heredoc = format!("cd sub && apply_patch <<'EOF'\n{PATCH}EOF");
-    let expected = |name: &str| Ok(Event::Writing { paths: paths(&[name]), whole: false });
+    let expected = |name: &str| Ok(HookEvent::BeforeWrite { paths: paths(&[name]), replaces_content: false });
     assert_eq!(event(&json!(["bash", "-lc", heredoc])), expected("sub/f"));
     assert_eq!(event(&json!(["apply_patch", PATCH])), expected("f"));
 }
@@ -178,22 +181,22 @@ fn a_patch_without_files_is_denied() {
         json!({"command": "*** Begin Patch\n*** End Patch"}),
         json!({"command": 7}),
     ] {
-        let unheard =
-            read_json(Agent::Codex, &before(Agent::Codex, "apply_patch", &input)).expect_err("no file");
-        assert_eq!(unheard.wrong(), &Wrong::EmptyPatch, "{input}");
-        assert!(unheard.is_before_a_call());
+        let unheard = read_json(CodingAgent::Codex, &before(CodingAgent::Codex, "apply_patch", &input))
+            .expect_err("no file");
+        assert_eq!(unheard.kind(), &PayloadErrorKind::EmptyPatch, "{input}");
+        assert!(unheard.is_pre_tool_use());
     }
 }
 
 #[test]
 fn a_patch_that_did_not_apply_is_reported_as_failed() {
-    let mut payload = before(Agent::Codex, "apply_patch", &json!({"command": PATCH}));
+    let mut payload = before(CodingAgent::Codex, "apply_patch", &json!({"command": PATCH}));
     payload["hook_event_name"] = json!("PostToolUse");
     for (response, failed) in
         [("Exit code: 0\nOutput:\n", false), ("Exit code: 1\nOutput:\n", true), ("", false)]
     {
         payload["tool_response"] = json!(response);
-        let heard = read_json(Agent::Codex, &payload).expect("a patch");
-        assert_eq!(heard.event, Event::Wrote { paths: paths(&["f"]), failed }, "{response}");
+        let heard = read_json(CodingAgent::Codex, &payload).expect("a patch");
+        assert_eq!(heard.event, HookEvent::AfterWrite { paths: paths(&["f"]), failed }, "{response}");
     }
 }

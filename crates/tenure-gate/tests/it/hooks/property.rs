@@ -3,28 +3,28 @@
 use proptest::collection::vec;
 use proptest::prelude::*;
 use serde_json::{Map, Value, json};
-use tenure_gate::agent::Agent;
-use tenure_gate::hooks::{Event, MOST_PATHS, Verdict, answer, read, refuse};
+use tenure_gate::coding_agent::CodingAgent;
+use tenure_gate::hooks::{HookEvent, HookVerdict, MAX_PATHS, parse_payload, reject_payload, render_response};
 
 use super::{before, edit, lets_through};
 
 /// Whether the agent could edit after `bytes` although everybody is denied.
-fn could_edit(agent: Agent, bytes: &[u8]) -> bool {
-    let denial = Verdict::Deny { reason: "held".to_owned(), stop: true };
-    match read(agent, bytes) {
+fn could_edit(agent: CodingAgent, bytes: &[u8]) -> bool {
+    let denial = HookVerdict::Deny { reason: "held".to_owned(), stop: true };
+    match parse_payload(agent, bytes) {
         Err(unheard) => {
             let text = format!("{unheard}");
             assert!(!text.is_empty() && text.len() < 200);
-            lets_through(agent, &refuse(agent, &unheard))
+            lets_through(agent, &reject_payload(agent, &unheard))
         }
-        Ok(heard) => {
-            if let Event::Writing { paths, .. } = &heard.event {
-                assert!((1..=MOST_PATHS).contains(&paths.len()));
+        Ok(payload) => {
+            if let HookEvent::BeforeWrite { paths, .. } = &payload.event {
+                assert!((1..=MAX_PATHS).contains(&paths.len()));
             }
-            assert!((1..=128).contains(&heard.session.len()));
-            assert!(heard.task.as_ref().is_none_or(|task| task.chars().count() <= 200));
-            !matches!(heard.event, Event::Writing { .. })
-                || lets_through(agent, &answer(agent, Some(&heard), &denial))
+            assert!((1..=128).contains(&payload.session.len()));
+            assert!(payload.task.as_ref().is_none_or(|task| task.chars().count() <= 200));
+            !matches!(payload.event, HookEvent::BeforeWrite { .. })
+                || lets_through(agent, &render_response(agent, Some(&payload), &denial))
         }
     }
 }
@@ -95,15 +95,15 @@ fn any_value() -> impl Strategy<Value = Value> {
     })
 }
 
-fn any_agent() -> impl Strategy<Value = Agent> {
-    prop::sample::select(&Agent::ALL[..])
+fn any_agent() -> impl Strategy<Value = CodingAgent> {
+    prop::sample::select(&CodingAgent::ALL[..])
 }
 
 proptest! {
     #[test]
     fn arbitrary_bytes_never_panic_and_never_allow_an_edit(agent in any_agent(), bytes in vec(any::<u8>(), 0..200)) {
         // Nothing of this kind says that it stands before a call; what cannot be read is denied all the same.
-        prop_assert!(read(agent, &bytes).is_ok() || !could_edit(agent, &bytes));
+        prop_assert!(parse_payload(agent, &bytes).is_ok() || !could_edit(agent, &bytes));
     }
 
     #[test]
@@ -121,7 +121,7 @@ proptest! {
         let mut payload = before(agent, edit(agent).0, &input);
         // What says that it stands before an edit stays; everything else is as it comes.
         let kept: &[&str] = match agent {
-            Agent::OpenCode => &["event", "input", "output"],
+            CodingAgent::OpenCode => &["event", "input", "output"],
             _ => &["hook_event_name", "tool_name", "tool_input"],
         };
         let fields = payload.as_object_mut().expect("an object");
@@ -156,11 +156,11 @@ proptest! {
         let command = format!(
             "{before_it}\napply_patch <<'EOF'\n*** Begin Patch\n*** Update File: the/file\n-a\n+b\n*** End Patch\nEOF\n{after_it}"
         );
-        let payload = before(Agent::Codex, "Bash", &json!({"command": command}));
-        match read(Agent::Codex, payload.to_string().as_bytes()) {
-            Err(unheard) => prop_assert!(unheard.is_before_a_call()),
+        let payload = before(CodingAgent::Codex, "Bash", &json!({"command": command}));
+        match parse_payload(CodingAgent::Codex, payload.to_string().as_bytes()) {
+            Err(unheard) => prop_assert!(unheard.is_pre_tool_use()),
             Ok(heard) => {
-                let Event::Writing { paths, .. } = heard.event else { panic!("{command} is {:?}", heard.event) };
+                let HookEvent::BeforeWrite { paths, .. } = heard.event else { panic!("{command} is {:?}", heard.event) };
                 prop_assert!(paths.iter().any(|path| path.ends_with("the/file")), "{command}: {paths:?}");
             }
         }

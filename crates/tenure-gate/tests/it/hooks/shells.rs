@@ -12,8 +12,8 @@ use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
 use serde_json::json;
 use tempfile::TempDir;
-use tenure_gate::agent::Agent;
-use tenure_gate::hooks::Event;
+use tenure_gate::coding_agent::CodingAgent;
+use tenure_gate::hooks::HookEvent;
 
 use super::{before, read_json};
 
@@ -96,19 +96,19 @@ fn every_file_that_a_real_shell_patches_was_predicted_or_denied() {
     let (all, understood) = (Cell::new(0), Cell::new(0));
     let mut runner = TestRunner::new(Config { failure_persistence: None, ..Config::default() });
     let outcome = runner.run(&any_script(), |script| {
-        let mut payload = before(Agent::Codex, "Bash", &json!({"command": script}));
+        let mut payload = before(CodingAgent::Codex, "Bash", &json!({"command": script}));
         payload["cwd"] = json!(root.join("repo"));
         all.set(all.get() + 1);
-        let heard = match read_json(Agent::Codex, &payload) {
+        let payload = match read_json(CodingAgent::Codex, &payload) {
             Ok(heard) => heard,
             Err(unheard) => {
-                prop_assert!(unheard.is_before_a_call());
+                prop_assert!(unheard.is_pre_tool_use());
                 return Ok(());
             }
         };
         understood.set(understood.get() + 1);
-        let known: BTreeSet<PathBuf> = match heard.event {
-            Event::Writing { paths, .. } => {
+        let known: BTreeSet<PathBuf> = match payload.event {
+            HookEvent::BeforeWrite { paths, .. } => {
                 paths.iter().map(|path| plain(&root.join("repo").join(path))).collect()
             }
             _ => BTreeSet::new(),

@@ -1,12 +1,12 @@
 //! Which tools change files, beyond those that real payloads show.
 
 use serde_json::{Value, json};
-use tenure_gate::agent::Agent;
-use tenure_gate::hooks::{Event, Subagent};
+use tenure_gate::coding_agent::CodingAgent;
+use tenure_gate::hooks::{HookEvent, Subagent};
 
 use super::{before, paths, read_json, writing, writing_whole};
 
-fn event(agent: Agent, tool: &str, input: &Value) -> Event {
+fn event(agent: CodingAgent, tool: &str, input: &Value) -> HookEvent {
     read_json(agent, &before(agent, tool, input)).expect("a call").event
 }
 
@@ -15,34 +15,34 @@ fn event(agent: Agent, tool: &str, input: &Value) -> Event {
 fn all_file_changing_tools_of_each_agent_are_recognized() {
     let table = [
         (
-            Agent::Claude,
+            CodingAgent::Claude,
             "MultiEdit",
             json!({"file_path": "/a", "edits": [{"old_string": "x"}]}),
             writing(&["/a"]),
         ),
-        (Agent::Claude, "NotebookEdit", json!({"notebook_path": "/a.ipynb"}), writing(&["/a.ipynb"])),
-        (Agent::Cursor, "Write", json!({"file_path": "/a", "content": "x"}), writing_whole(&["/a"])),
-        (Agent::Cursor, "Write", json!({"path": "/a", "old_string": "x"}), writing(&["/a"])),
-        (Agent::Cursor, "StrReplace", json!({"path": "/a"}), writing(&["/a"])),
+        (CodingAgent::Claude, "NotebookEdit", json!({"notebook_path": "/a.ipynb"}), writing(&["/a.ipynb"])),
+        (CodingAgent::Cursor, "Write", json!({"file_path": "/a", "content": "x"}), writing_whole(&["/a"])),
+        (CodingAgent::Cursor, "Write", json!({"path": "/a", "old_string": "x"}), writing(&["/a"])),
+        (CodingAgent::Cursor, "StrReplace", json!({"path": "/a"}), writing(&["/a"])),
         (
-            Agent::Cursor,
+            CodingAgent::Cursor,
             "ApplyPatch",
             json!({"patch": "*** Begin Patch\n*** Delete File: a\n"}),
             writing(&["a"]),
         ),
         (
-            Agent::OpenCode,
+            CodingAgent::OpenCode,
             "multiedit",
             json!({"filePath": "/a", "edits": [{"filePath": "/b"}]}),
             writing(&["/a", "/b"]),
         ),
         (
-            Agent::OpenCode,
+            CodingAgent::OpenCode,
             "patch",
             json!({"patchText": "*** Begin Patch\n*** Add File: a\n+x"}),
             writing_whole(&["a"]),
         ),
-        (Agent::OpenCode, "apply_patch", json!({"patchText": "*** Delete File: a"}), writing(&["a"])),
+        (CodingAgent::OpenCode, "apply_patch", json!({"patchText": "*** Delete File: a"}), writing(&["a"])),
     ];
     for (agent, tool, input, expected) in table {
         assert_eq!(event(agent, tool, &input), expected, "{agent} {tool}");
@@ -64,16 +64,16 @@ fn unknown_tools_are_classified_by_their_name() {
         ("write_files", json!({"files": [{"path": "a"}, {"path": "b"}]}), writing(&["a", "b"])),
         ("apply_patch_v2", json!({"patch": "*** Begin Patch\n*** Delete File: a\n"}), writing(&["a"])),
         ("search_replace", json!({"path": ["a", "b"]}), writing(&["a", "b"])),
-        ("mcp__fs__read_file", json!({"path": "a"}), Event::Calling),
-        ("mcp__fs__list_directory", json!({"path": "a"}), Event::Calling),
-        ("mcp__fs__create_directory", json!({"path": "a"}), Event::Calling),
-        ("mcp__tracker__create_issue", json!({"title": "x"}), Event::Calling),
-        ("json_replace", json!({"path": {"a": 1}}), Event::Calling),
-        ("TodoWrite", json!({"todos": []}), Event::Calling),
-        ("WebFetch", json!({"url": "https://example.org/edit", "path": 7}), Event::Calling),
+        ("mcp__fs__read_file", json!({"path": "a"}), HookEvent::BeforeToolCall),
+        ("mcp__fs__list_directory", json!({"path": "a"}), HookEvent::BeforeToolCall),
+        ("mcp__fs__create_directory", json!({"path": "a"}), HookEvent::BeforeToolCall),
+        ("mcp__tracker__create_issue", json!({"title": "x"}), HookEvent::BeforeToolCall),
+        ("json_replace", json!({"path": {"a": 1}}), HookEvent::BeforeToolCall),
+        ("TodoWrite", json!({"todos": []}), HookEvent::BeforeToolCall),
+        ("WebFetch", json!({"url": "https://example.org/edit", "path": 7}), HookEvent::BeforeToolCall),
     ];
     for (tool, input, expected) in table {
-        for agent in Agent::ALL {
+        for agent in CodingAgent::ALL {
             assert_eq!(event(agent, tool, &input), expected, "{agent} {tool}");
         }
     }
@@ -81,31 +81,32 @@ fn unknown_tools_are_classified_by_their_name() {
 
 #[test]
 fn only_successful_reads_of_named_files_are_recorded() {
-    let mut payload = before(Agent::Gemini, "read_many_files", &json!({"include": ["a", "src/*.rs", "b"]}));
-    assert_eq!(read_json(Agent::Gemini, &payload).expect("before").event, Event::Calling);
+    let mut payload =
+        before(CodingAgent::Gemini, "read_many_files", &json!({"include": ["a", "src/*.rs", "b"]}));
+    assert_eq!(read_json(CodingAgent::Gemini, &payload).expect("before").event, HookEvent::BeforeToolCall);
     payload["hook_event_name"] = json!("AfterTool");
     assert_eq!(
-        read_json(Agent::Gemini, &payload).expect("after").event,
-        Event::Read { paths: paths(&["a", "b"]) }
+        read_json(CodingAgent::Gemini, &payload).expect("after").event,
+        HookEvent::AfterRead { paths: paths(&["a", "b"]) }
     );
     payload["tool_input"] = json!({"include": ["src/*.rs"]});
-    assert_eq!(read_json(Agent::Gemini, &payload).expect("a pattern").event, Event::Other);
+    assert_eq!(read_json(CodingAgent::Gemini, &payload).expect("a pattern").event, HookEvent::Other);
 
-    let mut payload = before(Agent::Claude, "Read", &json!({"file_path": "/a"}));
+    let mut payload = before(CodingAgent::Claude, "Read", &json!({"file_path": "/a"}));
     payload["hook_event_name"] = json!("PostToolUseFailure");
-    assert_eq!(read_json(Agent::Claude, &payload).expect("failed").event, Event::Other);
+    assert_eq!(read_json(CodingAgent::Claude, &payload).expect("failed").event, HookEvent::Other);
 }
 
 #[test]
 fn a_failed_edit_is_reported_as_failed() {
-    let failed = Event::Wrote { paths: paths(&["/a"]), failed: true };
-    let mut payload = before(Agent::Claude, "Edit", &json!({"file_path": "/a"}));
+    let failed = HookEvent::AfterWrite { paths: paths(&["/a"]), failed: true };
+    let mut payload = before(CodingAgent::Claude, "Edit", &json!({"file_path": "/a"}));
     payload["hook_event_name"] = json!("PostToolUseFailure");
-    assert_eq!(read_json(Agent::Claude, &payload).expect("Claude").event, failed);
-    let mut payload = before(Agent::Gemini, "replace", &json!({"file_path": "/a"}));
+    assert_eq!(read_json(CodingAgent::Claude, &payload).expect("Claude").event, failed);
+    let mut payload = before(CodingAgent::Gemini, "replace", &json!({"file_path": "/a"}));
     payload["hook_event_name"] = json!("AfterTool");
     payload["tool_response"] = json!({"llmContent": "no", "error": {"message": "no"}});
-    assert_eq!(read_json(Agent::Gemini, &payload).expect("Gemini").event, failed);
+    assert_eq!(read_json(CodingAgent::Gemini, &payload).expect("Gemini").event, failed);
 }
 
 // S4-33
@@ -113,9 +114,9 @@ fn a_failed_edit_is_reported_as_failed() {
 fn a_turn_with_running_background_tasks_is_still_working() {
     let turn = |tasks: Value| {
         let payload = json!({"session_id": "s", "hook_event_name": "Stop", "background_tasks": tasks});
-        read_json(Agent::Claude, &payload).expect("a stop").event
+        read_json(CodingAgent::Claude, &payload).expect("a stop").event
     };
-    let ended = |still_working| Event::TurnEnded { still_working };
+    let ended = |still_working| HookEvent::TurnEnded { still_working };
     assert_eq!(turn(json!([])), ended(false));
     assert_eq!(turn(json!([{"type": "subagent", "status": "completed"}])), ended(false));
     assert_eq!(turn(json!([{"type": "subagent", "status": "running"}])), ended(true));
@@ -129,15 +130,17 @@ fn a_turn_with_running_background_tasks_is_still_working() {
 
 #[test]
 fn codex_subagents_are_parsed() {
-    let mut payload = before(Agent::Codex, "apply_patch", &json!({"command": "*** Delete File: a"}));
+    let mut payload = before(CodingAgent::Codex, "apply_patch", &json!({"command": "*** Delete File: a"}));
     payload["agent_id"] = json!("child");
     payload["agent_type"] = json!("reviewer");
-    let heard = read_json(Agent::Codex, &payload).expect("a subagent");
+    let parsed = read_json(CodingAgent::Codex, &payload).expect("a subagent");
     let kind = Some("reviewer".to_owned());
-    assert_eq!(heard.subagent, Some(Subagent { id: "child".to_owned(), kind, parent: None }));
-    for (name, event) in [("SubagentStart", Event::SubagentStarted), ("SubagentStop", Event::SubagentEnded)] {
+    assert_eq!(parsed.subagent, Some(Subagent { id: "child".to_owned(), kind, parent: None }));
+    for (name, event) in
+        [("SubagentStart", HookEvent::SubagentStarted), ("SubagentStop", HookEvent::SubagentEnded)]
+    {
         payload["hook_event_name"] = json!(name);
-        assert_eq!(read_json(Agent::Codex, &payload).expect(name).event, event);
+        assert_eq!(read_json(CodingAgent::Codex, &payload).expect(name).event, event);
     }
 }
 
@@ -145,7 +148,7 @@ fn codex_subagents_are_parsed() {
 fn claude_event_names_are_case_insensitive() {
     let payload = json!({"conversation_id": "c", "hook_event_name": "preToolUse", "tool_name": "Write",
         "tool_input": {"file_path": "/a", "content": "x"}});
-    let heard = read_json(Agent::Claude, &payload).expect("the editor's spelling");
+    let heard = read_json(CodingAgent::Claude, &payload).expect("the editor's spelling");
     assert_eq!((heard.session.as_str(), heard.event), ("c", writing_whole(&["/a"])));
 }
 
@@ -153,7 +156,7 @@ fn claude_event_names_are_case_insensitive() {
 fn the_task_is_one_short_line() {
     let task = |prompt: &str| {
         let payload = json!({"session_id": "s", "hook_event_name": "UserPromptSubmit", "prompt": prompt});
-        read_json(Agent::Claude, &payload).expect("a prompt").task
+        read_json(CodingAgent::Claude, &payload).expect("a prompt").task
     };
     assert_eq!(task("fix\n\n  the \u{1b}[31m bug\u{202e}\t").as_deref(), Some("fix the [31m bug"));
     assert_eq!(task(&"ä".repeat(500)), Some("ä".repeat(200)));
@@ -165,15 +168,15 @@ fn the_task_is_one_short_line() {
 #[test]
 fn unknown_events_are_parsed_as_other() {
     for (agent, name) in [
-        (Agent::Claude, "PreCompact"),
-        (Agent::Codex, "PermissionRequest"),
-        (Agent::Gemini, "BeforeModel"),
-        (Agent::Cursor, "afterAgentThought"),
+        (CodingAgent::Claude, "PreCompact"),
+        (CodingAgent::Codex, "PermissionRequest"),
+        (CodingAgent::Gemini, "BeforeModel"),
+        (CodingAgent::Cursor, "afterAgentThought"),
     ] {
         let payload =
             json!({"session_id": "s", "hook_event_name": name, "tool_name": "Edit", "tool_input": 7});
-        assert_eq!(read_json(agent, &payload).expect(name).event, Event::Other, "{agent} {name}");
+        assert_eq!(read_json(agent, &payload).expect(name).event, HookEvent::Other, "{agent} {name}");
     }
     let payload = json!({"event": "todo.updated", "input": {"sessionID": "s"}});
-    assert_eq!(read_json(Agent::OpenCode, &payload).expect("an event").event, Event::Other);
+    assert_eq!(read_json(CodingAgent::OpenCode, &payload).expect("an event").event, HookEvent::Other);
 }

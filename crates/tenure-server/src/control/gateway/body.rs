@@ -13,58 +13,58 @@ use tokio::sync::{OwnedSemaphorePermit, oneshot};
 use tokio::time::{Instant, Sleep, sleep, sleep_until};
 
 #[derive(Clone)]
-pub(super) struct Progress(Arc<Mutex<Reached>>);
+pub(super) struct BodyProgress(Arc<Mutex<BodyProgressState>>);
 
-struct Reached {
+struct BodyProgressState {
     /// When a piece was sent last.
     at: Instant,
     /// Whether the next piece has to come from the client.
-    needs_client: bool,
+    awaits_client: bool,
 }
 
-impl Progress {
+impl BodyProgress {
     pub(super) fn new() -> Self {
-        Self(Arc::new(Mutex::new(Reached { at: Instant::now(), needs_client: false })))
+        Self(Arc::new(Mutex::new(BodyProgressState { at: Instant::now(), awaits_client: false })))
     }
 
-    fn note(&self, needs_client: bool, is_piece: bool) {
+    fn record(&self, needs_client: bool, is_piece: bool) {
         let mut reached = self.0.lock();
-        reached.needs_client = needs_client;
+        reached.awaits_client = needs_client;
         if is_piece {
             reached.at = Instant::now();
         }
     }
 
     /// Waits until nothing was sent for this long. The answer is whether that is the client's fault.
-    pub(super) async fn stalled(&self, patience: Duration) -> bool {
+    pub(super) async fn wait_for_stall(&self, patience: Duration) -> bool {
         loop {
             let end = self.0.lock().at + patience;
             sleep_until(end).await;
             let reached = self.0.lock();
             if reached.at + patience <= Instant::now() {
-                return reached.needs_client;
+                return reached.awaits_client;
             }
         }
     }
 }
 
 /// A turn to move the device, shared by those who have to be done before it is the next one's.
-pub(super) type Turn = Arc<OwnedSemaphorePermit>;
+pub(super) type CommandSlot = Arc<OwnedSemaphorePermit>;
 
 /// A request's body, as it goes to the device.
-pub(super) struct Sent {
+pub(super) struct ForwardedBody {
     body: Body,
-    progress: Progress,
-    _turn: Option<Turn>,
+    progress: BodyProgress,
+    _turn: Option<CommandSlot>,
 }
 
-impl Sent {
-    pub(super) fn new(body: Body, progress: Progress, turn: Option<Turn>) -> Self {
+impl ForwardedBody {
+    pub(super) fn new(body: Body, progress: BodyProgress, turn: Option<CommandSlot>) -> Self {
         Self { body, progress, _turn: turn }
     }
 }
 
-impl HttpBody for Sent {
+impl HttpBody for ForwardedBody {
     type Data = Bytes;
     type Error = axum::Error;
 
@@ -73,7 +73,7 @@ impl HttpBody for Sent {
         context: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
         let outcome = Pin::new(&mut self.body).poll_frame(context);
-        self.progress.note(outcome.is_pending(), outcome.is_ready());
+        self.progress.record(outcome.is_pending(), outcome.is_ready());
         outcome
     }
 
@@ -87,15 +87,15 @@ impl HttpBody for Sent {
 }
 
 /// Somebody still wants the answer. Dropped, nobody does, and the connection is cut.
-pub(super) struct Interest(Option<oneshot::Sender<()>>);
+pub(super) struct ResetOnDrop(Option<oneshot::Sender<()>>);
 
-impl Interest {
+impl ResetOnDrop {
     pub(super) fn new() -> (Self, oneshot::Receiver<()>) {
         let (sender, receiver) = oneshot::channel();
         (Self(Some(sender)), receiver)
     }
 
-    fn is_met(&mut self) {
+    fn disarm(&mut self) {
         if let Some(sender) = self.0.take() {
             let _ = sender.send(());
         }
@@ -103,20 +103,20 @@ impl Interest {
 }
 
 /// The body of the device's answer, as it goes to the client.
-pub(super) struct Answered {
+pub(super) struct DeviceResponseBody {
     body: Incoming,
-    interest: Interest,
-    patience: Duration,
-    waiting: Option<Pin<Box<Sleep>>>,
+    cut_on_drop: ResetOnDrop,
+    timeout: Duration,
+    timer: Option<Pin<Box<Sleep>>>,
 }
 
-impl Answered {
-    pub(super) fn new(body: Incoming, interest: Interest, patience: Duration) -> Self {
-        Self { body, interest, patience, waiting: None }
+impl DeviceResponseBody {
+    pub(super) fn new(body: Incoming, cut_on_drop: ResetOnDrop, timeout: Duration) -> Self {
+        Self { body, cut_on_drop, timeout, timer: None }
     }
 }
 
-impl HttpBody for Answered {
+impl HttpBody for DeviceResponseBody {
     type Data = Bytes;
     type Error = io::Error;
 
@@ -126,16 +126,16 @@ impl HttpBody for Answered {
     ) -> Poll<Option<Result<Frame<Bytes>, io::Error>>> {
         match Pin::new(&mut self.body).poll_frame(context) {
             Poll::Ready(None) => {
-                self.interest.is_met();
+                self.cut_on_drop.disarm();
                 Poll::Ready(None)
             }
             Poll::Ready(Some(frame)) => {
-                self.waiting = None;
+                self.timer = None;
                 Poll::Ready(Some(frame.map_err(io::Error::other)))
             }
             Poll::Pending => {
-                let patience = self.patience;
-                let waiting = self.waiting.get_or_insert_with(|| Box::pin(sleep(patience)));
+                let patience = self.timeout;
+                let waiting = self.timer.get_or_insert_with(|| Box::pin(sleep(patience)));
                 waiting.as_mut().poll(context).map(|()| Some(Err(io::ErrorKind::TimedOut.into())))
             }
         }
@@ -150,11 +150,11 @@ impl HttpBody for Answered {
     }
 }
 
-impl Drop for Answered {
+impl Drop for DeviceResponseBody {
     fn drop(&mut self) {
         // Nobody asks for the end of a body whose length was announced.
         if self.body.is_end_stream() {
-            self.interest.is_met();
+            self.cut_on_drop.disarm();
         }
     }
 }

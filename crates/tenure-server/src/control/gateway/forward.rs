@@ -11,15 +11,15 @@ use axum::http::{StatusCode, Version};
 use axum::response::Response;
 use hyper::client::conn::http1::{self, Connection};
 use hyper_util::rt::TokioIo;
-use tenure_control::hand::Pass;
+use tenure_control::ownership::Permit;
 use tenure_control::problem::{Problem, ProblemCode};
 use tokio::sync::{OwnedSemaphorePermit, oneshot, watch};
 use tokio::time::timeout;
 
-use super::body::{Answered, Interest, Progress, Sent, Turn};
-use super::flight::Ticket;
-use super::wire::{Scissors, Wire};
-use super::{Blocked, Shared, headers};
+use super::body::{BodyProgress, CommandSlot, DeviceResponseBody, ForwardedBody, ResetOnDrop};
+use super::device_stream::{DeviceStream, ResetHandle};
+use super::in_flight::InFlightGuard;
+use super::{CommandError, GatewayContext, headers};
 use crate::http::accept::Peer;
 
 /// About how many bytes of a body are in memory at once.
@@ -27,10 +27,10 @@ const BUFFER: usize = 64 << 10;
 
 /// Sends a request on. Nothing of its body is read before its pass was looked at for the last time.
 pub(super) async fn forward(
-    shared: &Arc<Shared>,
-    pass: Pass,
+    shared: &Arc<GatewayContext>,
+    pass: Permit,
     mut request: Request<Body>,
-) -> Result<Response, Blocked> {
+) -> Result<Response, CommandError> {
     let target = target(request.uri())?;
     *request.uri_mut() = target;
     *request.version_mut() = Version::HTTP_11;
@@ -38,90 +38,96 @@ pub(super) async fn forward(
     request.extensions_mut().clear();
     headers::to_device(request.headers_mut(), &shared.device, peer);
 
-    let room = Room::take(shared, pass).await?;
-    let wire = Wire::connect(&shared.device, shared.patience.connect).await;
+    let slot = ForwardSlot::take(shared, pass).await?;
+    let wire = DeviceStream::connect(&shared.device, shared.timeouts.connect).await;
     let wire = wire.map_err(|error| unreachable(shared, &error))?;
-    let scissors = wire.scissors();
+    let reset_handle = wire.reset_handle();
     let mut http = http1::Builder::new();
     http.max_buf_size(BUFFER);
     let (mut sender, connection) =
         http.handshake(TokioIo::new(wire)).await.map_err(|error| unreachable(shared, &error))?;
 
-    let (turn, read) = match room {
-        Room::Turn(turn) => (Some(turn), None),
-        Room::Read(permit) => (None, Some(permit)),
+    let (command_slot, read) = match slot {
+        ForwardSlot::Command(turn) => (Some(turn), None),
+        ForwardSlot::Read(permit) => (None, Some(permit)),
     };
     // First the ticket, then the look: whoever changes hands in between waits for the ticket.
-    let ticket = turn.is_some().then(|| shared.flight.begin(pass.generation()));
-    shared.hands.still_counts(pass)?;
-    let (interest, is_over) = Interest::new();
-    let course = Course { is_over, scissors, changes: shared.hands.changes(), ticket, read };
-    tokio::spawn(course.drive(connection));
+    let ticket = command_slot.is_some().then(|| shared.in_flight.begin(pass.epoch()));
+    shared.ownership.check_permit(pass)?;
+    let (cut_on_drop, response_taken) = ResetOnDrop::new();
+    let device_connection = DeviceConnection {
+        response_taken,
+        reset_handle,
+        changes: shared.ownership.subscribe(),
+        in_flight: ticket,
+        read_slot: read,
+    };
+    tokio::spawn(device_connection.drive(connection));
 
-    let progress = Progress::new();
-    let request = request.map(|body| Sent::new(body, progress.clone(), turn.clone()));
-    let answered = tokio::select! {
+    let progress = BodyProgress::new();
+    let request = request.map(|body| ForwardedBody::new(body, progress.clone(), command_slot.clone()));
+    let response = tokio::select! {
         biased;
         answered = sender.try_send_request(request) => answered,
-        is_clients_fault = progress.stalled(shared.patience.first_byte) => {
-            shared.hands.still_counts(pass)?;
+        is_clients_fault = progress.wait_for_stall(shared.timeouts.first_byte) => {
+            shared.ownership.check_permit(pass)?;
             return Err(stalled(shared, pass, is_clients_fault).into());
         }
     };
     // The answer has begun: with the end of the request's body it is the next one's turn.
-    drop(turn);
-    let response = answered.map_err(|mut error| {
+    drop(command_slot);
+    let response = response.map_err(|mut error| {
         // A change of hands cuts the connection: then that is the reason.
-        if let Err(refusal) = shared.hands.still_counts(pass) {
-            return Blocked::Refused(refusal);
+        if let Err(rejection) = shared.ownership.check_permit(pass) {
+            return CommandError::Rejected(rejection);
         }
         let was_sent = error.take_message().is_none();
         no_answer(shared, pass, was_sent, &error.into_error()).into()
     })?;
-    answer(shared, response, interest)
+    answer(shared, response, cut_on_drop)
 }
 
 fn answer(
-    shared: &Shared,
+    shared: &GatewayContext,
     mut response: hyper::Response<hyper::body::Incoming>,
-    interest: Interest,
-) -> Result<Response, Blocked> {
+    interest: ResetOnDrop,
+) -> Result<Response, CommandError> {
     if response.status() == StatusCode::SWITCHING_PROTOCOLS {
         let what = "wants to speak something else than HTTP, which nobody asked for";
-        return Err(Problem::new(ProblemCode::Unavailable, of_device(shared, what)).into());
+        return Err(Problem::new(ProblemCode::Unavailable, device_message(shared, what)).into());
     }
     headers::to_client(response.headers_mut());
     *response.version_mut() = Version::HTTP_11;
-    let patience = shared.patience.next_byte;
-    Ok(response.map(|body| Body::new(Answered::new(body, interest, patience))))
+    let patience = shared.timeouts.next_byte;
+    Ok(response.map(|body| Body::new(DeviceResponseBody::new(body, interest, patience))))
 }
 
 /// What allows a request to be on its way.
-enum Room {
+enum ForwardSlot {
     /// To move the device: nobody else does.
-    Turn(Turn),
+    Command(CommandSlot),
     Read(OwnedSemaphorePermit),
 }
 
-impl Room {
-    async fn take(shared: &Shared, pass: Pass) -> Result<Self, Blocked> {
-        if pass.is_free() {
-            let permit = timeout(shared.patience.first_byte, shared.reads.clone().acquire_owned()).await;
+impl ForwardSlot {
+    async fn take(shared: &GatewayContext, pass: Permit) -> Result<Self, CommandError> {
+        if pass.is_unconditional() {
+            let permit = timeout(shared.timeouts.first_byte, shared.read_slots.clone().acquire_owned()).await;
             let busy = |_| {
                 let detail = "answers others, who were first and are slow; try again in a moment";
-                Problem::new(ProblemCode::Busy, of_device(shared, detail))
+                Problem::new(ProblemCode::Busy, device_message(shared, detail))
             };
             return Ok(Self::Read(permit.map_err(busy)?.expect("it is never closed")));
         }
-        let mut changes = shared.hands.changes();
+        let mut changes = shared.ownership.subscribe();
         tokio::select! {
             biased;
-            permit = shared.turns.clone().acquire_owned() => {
-                Ok(Self::Turn(Arc::new(permit.expect("it is never closed"))))
+            permit = shared.command_slot.clone().acquire_owned() => {
+                Ok(Self::Command(Arc::new(permit.expect("it is never closed"))))
             }
             // It could only be refused when its turn comes: it hears so now.
-            () = changed(&mut changes, pass.generation()) => {
-                shared.hands.still_counts(pass)?;
+            () = wait_for_owner_change(&mut changes, pass.epoch()) => {
+                shared.ownership.check_permit(pass)?;
                 Err(Problem::new(ProblemCode::Conflict, "hands changed while the command waited; send it again").into())
             }
         }
@@ -129,39 +135,39 @@ impl Room {
 }
 
 /// What a connection to the device depends on.
-struct Course {
-    is_over: oneshot::Receiver<()>,
-    scissors: Scissors,
+struct DeviceConnection {
+    response_taken: oneshot::Receiver<()>,
+    reset_handle: ResetHandle,
     changes: watch::Receiver<u64>,
-    ticket: Option<Ticket>,
-    read: Option<OwnedSemaphorePermit>,
+    in_flight: Option<InFlightGuard>,
+    read_slot: Option<OwnedSemaphorePermit>,
 }
 
-impl Course {
+impl DeviceConnection {
     /// Carries the bytes, until all are carried, nobody wants them any more, or hands change.
-    async fn drive(mut self, connection: Connection<TokioIo<Wire>, Sent>) {
+    async fn drive(mut self, connection: Connection<TokioIo<DeviceStream>, ForwardedBody>) {
         {
             let mut connection = pin!(connection);
             let changed = async {
-                match &self.ticket {
-                    Some(ticket) => changed(&mut self.changes, ticket.generation()).await,
+                match &self.in_flight {
+                    Some(ticket) => wait_for_owner_change(&mut self.changes, ticket.epoch()).await,
                     None => std::future::pending().await,
                 }
             };
             tokio::select! {
                 biased;
-                () = changed => self.scissors.cut(),
-                over = &mut self.is_over => if over.is_err() { self.scissors.cut() },
+                () = changed => self.reset_handle.reset(),
+                taken = &mut self.response_taken => if taken.is_err() { self.reset_handle.reset() },
                 _ = connection.as_mut() => {}
             }
         }
         // The connection is gone, and only now the ticket: who waits for quiet waits for that.
-        drop((self.ticket, self.read));
+        drop((self.in_flight, self.read_slot));
     }
 }
 
 /// Waits for the end of a generation.
-pub(super) async fn changed(changes: &mut watch::Receiver<u64>, generation: u64) {
+pub(super) async fn wait_for_owner_change(changes: &mut watch::Receiver<u64>, generation: u64) {
     // An error means that nobody knows the lease any more: nothing may go on.
     let _ = changes.wait_for(|now| *now != generation).await;
 }
@@ -175,11 +181,11 @@ fn target(uri: &Uri) -> Result<Uri, Problem> {
     })
 }
 
-pub(super) fn of_device(shared: &Shared, what: &str) -> String {
+pub(super) fn device_message(shared: &GatewayContext, what: &str) -> String {
     format!("The device at {} {what}", shared.device)
 }
 
-pub(super) fn unreachable(shared: &Shared, error: &(dyn std::error::Error + 'static)) -> Problem {
+pub(super) fn unreachable(shared: &GatewayContext, error: &(dyn std::error::Error + 'static)) -> Problem {
     let why = match error.downcast_ref::<io::Error>().map(io::Error::kind) {
         Some(io::ErrorKind::TimedOut) => "nothing answers there".to_owned(),
         _ => error.to_string(),
@@ -188,11 +194,11 @@ pub(super) fn unreachable(shared: &Shared, error: &(dyn std::error::Error + 'sta
         "cannot be reached ({why}); nothing was sent. See that it has power and network and that --device is its \
          address, then try again"
     );
-    Problem::new(ProblemCode::Unavailable, of_device(shared, &what))
+    Problem::new(ProblemCode::Unavailable, device_message(shared, &what))
 }
 
-fn stalled(shared: &Shared, pass: Pass, is_clients_fault: bool) -> Problem {
-    let seconds = shared.patience.first_byte.as_secs();
+fn stalled(shared: &GatewayContext, pass: Permit, is_clients_fault: bool) -> Problem {
+    let seconds = shared.timeouts.first_byte.as_secs();
     if is_clients_fault {
         let detail = format!(
             "the body stopped for {seconds} s before it was complete, and the device was not kept waiting any \
@@ -205,20 +211,20 @@ fn stalled(shared: &Shared, pass: Pass, is_clients_fault: bool) -> Problem {
 }
 
 fn no_answer(
-    shared: &Shared,
-    pass: Pass,
+    shared: &GatewayContext,
+    pass: Permit,
     was_sent: bool,
     error: &(dyn std::error::Error + 'static),
 ) -> Problem {
     if !was_sent {
         return unreachable(shared, error);
     }
-    if pass.is_free() {
+    if pass.is_unconditional() {
         let what = format!("gave no answer ({error}); try again");
-        return Problem::new(ProblemCode::Unavailable, of_device(shared, &what));
+        return Problem::new(ProblemCode::Unavailable, device_message(shared, &what));
     }
     let what = format!(
         "gave no answer ({error}); nobody knows whether it obeyed. Read its state before you send the command again"
     );
-    Problem::new(ProblemCode::OutcomeUnknown, of_device(shared, &what))
+    Problem::new(ProblemCode::OutcomeUnknown, device_message(shared, &what))
 }

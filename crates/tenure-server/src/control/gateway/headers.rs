@@ -11,7 +11,7 @@ use super::settings::DeviceAddress;
 use crate::http::accept::Peer;
 
 /// About one connection, not about what is carried over it. `Expect` too: Tenure answers that.
-const OF_ONE_CONNECTION: &[&str] = &[
+const HOP_BY_HOP: &[&str] = &[
     "connection",
     "keep-alive",
     "proxy-connection",
@@ -31,7 +31,7 @@ const SECRETS: &[&str] = &["authorization", "x-api-key", "cookie"];
 const LEASE: &str = "x-control-lease";
 
 /// Where a client says something about the way it came, or that it meant another method than the one that was judged.
-const CLAIMS: &[&str] = &[
+const CLIENT_ASSERTIONS: &[&str] = &[
     "forwarded",
     "x-forwarded-for",
     "x-forwarded-host",
@@ -46,7 +46,7 @@ const CLAIMS: &[&str] = &[
 ];
 
 /// What would speak in Tenure's name to a browser.
-const OF_OUR_ORIGIN: &[&str] = &[
+const ORIGIN_SCOPED: &[&str] = &[
     "set-cookie",
     "clear-site-data",
     "strict-transport-security",
@@ -57,11 +57,11 @@ const OF_OUR_ORIGIN: &[&str] = &[
 
 /// The headers of a request as the device gets them.
 pub(super) fn to_device(headers: &mut HeaderMap, device: &DeviceAddress, peer: Option<Peer>) {
-    remove_of_connection(headers);
+    remove_hop_by_hop(headers);
     remove(headers, |name| {
         let is_named = |names: &[&str]| names.contains(&name);
         let is_handshake = name.starts_with("sec-websocket-");
-        is_named(SECRETS) || is_named(CLAIMS) || name.starts_with(LEASE) || is_handshake
+        is_named(SECRETS) || is_named(CLIENT_ASSERTIONS) || name.starts_with(LEASE) || is_handshake
     });
     let host = HeaderValue::from_str(&device.authority()).expect("a host that was parsed");
     headers.insert(HOST, host);
@@ -78,15 +78,15 @@ pub(super) fn to_device(headers: &mut HeaderMap, device: &DeviceAddress, peer: O
 
 /// The headers of an answer as the client gets them.
 pub(super) fn to_client(headers: &mut HeaderMap) {
-    remove_of_connection(headers);
-    remove(headers, |name| OF_OUR_ORIGIN.contains(&name));
+    remove_hop_by_hop(headers);
+    remove(headers, |name| ORIGIN_SCOPED.contains(&name));
     // A page of the device has our address, and must not be able to speak with our page's rights.
     headers.append(CONTENT_SECURITY_POLICY, HeaderValue::from_static("sandbox"));
     headers.insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
 }
 
 /// What `Connection` names is about one connection, too. A length stays: without it the body would be another one.
-fn remove_of_connection(headers: &mut HeaderMap) {
+fn remove_hop_by_hop(headers: &mut HeaderMap) {
     let values = headers.get_all(CONNECTION).iter().filter_map(|value| value.to_str().ok());
     let named: Vec<_> =
         values.flat_map(|value| value.split(',')).map(|name| name.trim().to_owned()).collect();
@@ -95,7 +95,7 @@ fn remove_of_connection(headers: &mut HeaderMap) {
             headers.remove(name);
         }
     }
-    remove(headers, |name| OF_ONE_CONNECTION.contains(&name));
+    remove(headers, |name| HOP_BY_HOP.contains(&name));
 }
 
 fn remove(headers: &mut HeaderMap, is_unwanted: impl Fn(&str) -> bool) {
@@ -144,9 +144,9 @@ mod tests {
         ]);
         let device = "http://wled.local".parse().unwrap();
         to_device(&mut headers, &device, Some(Peer::Network { address: Some([10, 0, 0, 7].into()) }));
-        let mut left: Vec<_> =
+        let mut remaining: Vec<_> =
             headers.iter().map(|(name, value)| format!("{name}: {}", value.to_str().unwrap())).collect();
-        left.sort();
+        remaining.sort();
         let expected = [
             "accept: */*",
             "connection: close",
@@ -155,7 +155,7 @@ mod tests {
             "host: wled.local",
             "x-forwarded-for: 10.0.0.7",
         ];
-        assert_eq!(left, expected);
+        assert_eq!(remaining, expected);
     }
 
     #[test]

@@ -10,131 +10,135 @@ use tokio::sync::{mpsc, watch};
 use tokio::time::{Instant, sleep_until, timeout};
 use tokio_tungstenite::tungstenite::{Error, Message};
 
-use super::flight::Ticket;
-use super::forward::changed;
-use super::line::{Line, lost, next, unknown};
-use super::link::Command;
-use super::{Blocked, Shared, answer};
+use super::device_socket::{DeviceSocket, closed_problem, next, outcome_unknown_problem};
+use super::forward::wait_for_owner_change;
+use super::in_flight::InFlightGuard;
+use super::relay_handle::RelayedMessage;
+use super::{CommandError, GatewayContext, error_response};
 
 /// How long a farewell takes at most.
-const CLOSE_TIME: Duration = Duration::from_secs(1);
+const CLOSE_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// One WebSocket to the device for one client.
 pub(super) struct Relay {
-    shared: Arc<Shared>,
+    shared: Arc<GatewayContext>,
     identity: Arc<str>,
-    commands: mpsc::Receiver<Command>,
+    messages: mpsc::Receiver<RelayedMessage>,
     to_client: mpsc::Sender<Message>,
-    line: Option<Line>,
+    socket: Option<DeviceSocket>,
     /// Something that moves the device went over the line, and may still be on its way.
-    carried: Option<Ticket>,
+    in_flight: Option<InFlightGuard>,
     /// When a line that was lost is opened again: a client that listens needs it.
     reopen_at: Option<Instant>,
 }
 
 /// The client is gone, or as good as that.
-struct Over;
+struct ClientGone;
 
 impl Relay {
     pub(super) fn new(
-        shared: Arc<Shared>,
+        shared: Arc<GatewayContext>,
         identity: Arc<str>,
-        commands: mpsc::Receiver<Command>,
+        messages: mpsc::Receiver<RelayedMessage>,
         to_client: mpsc::Sender<Message>,
     ) -> Self {
-        Self { shared, identity, commands, to_client, line: None, carried: None, reopen_at: None }
+        Self { shared, identity, messages, to_client, socket: None, in_flight: None, reopen_at: None }
     }
 
     /// The same, with a line from the beginning.
-    pub(super) fn listening(self) -> Self {
+    pub(super) fn with_open_socket(self) -> Self {
         Self { reopen_at: Some(Instant::now()), ..self }
     }
 
     pub(super) async fn run(mut self) {
-        let mut changes = self.shared.hands.changes();
+        let mut changes = self.shared.ownership.subscribe();
         loop {
             let reopen_at = self.reopen_at;
             let done = tokio::select! {
                 biased;
                 change = changes.changed() => match change {
                     Ok(()) => {
-                        self.hands_changed(&mut changes);
+                        self.on_owner_change(&mut changes);
                         Ok(())
                     }
-                    Err(_) => Err(Over),
+                    Err(_) => Err(ClientGone),
                 },
-                command = self.commands.recv() => match command {
-                    Some(command) => self.carry(command, &mut changes).await,
+                command = self.messages.recv() => match command {
+                    Some(command) => self.forward(command, &mut changes).await,
                     None => return self.say_farewell(&mut changes).await,
                 },
-                message = next(&mut self.line) => self.deliver(message),
+                message = next(&mut self.socket) => self.deliver(message),
                 () = at(reopen_at) => {
                     self.reopen().await;
                     Ok(())
                 }
             };
             if done.is_err() {
-                return self.cut();
+                return self.reset();
             }
         }
     }
 
     /// What this client sent before is void, unless it is the one whose hand it is now.
-    fn hands_changed(&mut self, changes: &mut watch::Receiver<u64>) {
+    fn on_owner_change(&mut self, changes: &mut watch::Receiver<u64>) {
         // Not looked at any longer than that: whoever tells of the next change waits until nobody looks, and has what the
         // question below needs.
         let now = *changes.borrow_and_update();
-        if self.carried.as_ref().is_none_or(|ticket| ticket.generation() == now) {
+        if self.in_flight.as_ref().is_none_or(|ticket| ticket.epoch() == now) {
             return;
         }
-        if self.shared.hands.owns(&self.identity) {
-            self.carried = Some(self.shared.flight.begin(now));
+        if self.shared.ownership.is_owner(&self.identity) {
+            self.in_flight = Some(self.shared.in_flight.begin(now));
         } else {
-            self.cut();
+            self.reset();
             self.reopen_at = Some(Instant::now());
         }
     }
 
     /// Nothing that is still on its way arrives; then nothing is on its way.
-    fn cut(&mut self) {
-        if let Some(line) = self.line.take() {
-            line.scissors.cut();
+    fn reset(&mut self) {
+        if let Some(line) = self.socket.take() {
+            line.reset_handle.reset();
         }
-        self.carried = None;
+        self.in_flight = None;
     }
 
-    async fn carry(&mut self, command: Command, changes: &mut watch::Receiver<u64>) -> Result<(), Over> {
-        let request_id = answer::request_id(&command.message);
-        match self.try_carry(command, changes).await {
-            Ok(done) => done,
-            Err(blocked) => self.tell(answer::on_websocket(&blocked, request_id)),
-        }
-    }
-
-    async fn try_carry(
+    async fn forward(
         &mut self,
-        command: Command,
+        command: RelayedMessage,
         changes: &mut watch::Receiver<u64>,
-    ) -> Result<Result<(), Over>, Blocked> {
-        let Command { pass, message } = command;
-        self.hands_changed(changes);
-        if self.line.is_none() {
-            self.line = Some(Line::open(&self.shared).await?);
+    ) -> Result<(), ClientGone> {
+        let request_id = error_response::request_id(&command.message);
+        match self.try_forward(command, changes).await {
+            Ok(done) => done,
+            Err(blocked) => self.send_to_client(error_response::websocket_message(&blocked, request_id)),
+        }
+    }
+
+    async fn try_forward(
+        &mut self,
+        command: RelayedMessage,
+        changes: &mut watch::Receiver<u64>,
+    ) -> Result<Result<(), ClientGone>, CommandError> {
+        let RelayedMessage { permit: pass, message } = command;
+        self.on_owner_change(changes);
+        if self.socket.is_none() {
+            self.socket = Some(DeviceSocket::open(&self.shared).await?);
             self.reopen_at = None;
         }
-        let generation = (!pass.is_free()).then(|| pass.generation());
-        let turn = match generation {
+        let generation = (!pass.is_unconditional()).then(|| pass.epoch());
+        let command_slot = match generation {
             None => None,
             Some(generation) => {
-                let turns = self.shared.turns.clone();
-                let mut turn = pin!(turns.acquire_owned());
+                let slots = self.shared.command_slot.clone();
+                let mut turn = pin!(slots.acquire_owned());
                 loop {
                     tokio::select! {
                         biased;
-                        () = changed(changes, generation) => break None,
+                        () = wait_for_owner_change(changes, generation) => break None,
                         permit = &mut turn => break permit.ok(),
-                        message = next(&mut self.line) => if self.deliver(message).is_err() {
-                            return Ok(Err(Over));
+                        message = next(&mut self.socket) => if self.deliver(message).is_err() {
+                            return Ok(Err(ClientGone));
                         },
                     }
                 }
@@ -142,75 +146,75 @@ impl Relay {
         };
         // First the ticket, then the look: whoever changes hands in between waits for the ticket.
         if let Some(generation) = generation {
-            let ticket = self.shared.flight.begin(generation);
+            let ticket = self.shared.in_flight.begin(generation);
             // Also where hands changed while the line was opened or the turn waited for: noted here, it is not seen
             // as a change again.
-            self.hands_changed(changes);
-            self.shared.hands.still_counts(pass)?;
+            self.on_owner_change(changes);
+            self.shared.ownership.check_permit(pass)?;
             // Without a line nothing is on its way, and nobody is to wait for it.
-            self.carried = self.line.is_some().then_some(ticket);
+            self.in_flight = self.socket.is_some().then_some(ticket);
         }
-        let Some(line) = &mut self.line else { return Err(lost(&self.shared).into()) };
+        let Some(line) = &mut self.socket else { return Err(closed_problem(&self.shared).into()) };
         // Also what only reads is given up, if something else that is still on its way has to be.
-        let generation = self.carried.as_ref().map(Ticket::generation);
+        let generation = self.in_flight.as_ref().map(InFlightGuard::epoch);
         let sent = tokio::select! {
             biased;
             () = ended(changes, generation) => None,
-            sent = timeout(self.shared.patience.write, line.socket.send(message)) => Some(sent),
+            sent = timeout(self.shared.timeouts.write, line.socket.send(message)) => Some(sent),
         };
-        drop(turn);
+        drop(command_slot);
         match sent {
             Some(Ok(Ok(()))) => Ok(Ok(())),
             Some(_) => {
-                self.cut();
-                self.reopen_at = Some(Instant::now() + self.shared.patience.reopen);
-                Err(unknown(&self.shared).into())
+                self.reset();
+                self.reopen_at = Some(Instant::now() + self.shared.timeouts.reopen);
+                Err(outcome_unknown_problem(&self.shared).into())
             }
             // Half a message is none, whoever has the lease now.
             None => {
-                self.cut();
+                self.reset();
                 self.reopen_at = Some(Instant::now());
-                self.shared.hands.still_counts(pass)?;
-                Err(unknown(&self.shared).into())
+                self.shared.ownership.check_permit(pass)?;
+                Err(outcome_unknown_problem(&self.shared).into())
             }
         }
     }
 
     /// What the device says goes to the client.
-    fn deliver(&mut self, message: Option<Result<Message, Error>>) -> Result<(), Over> {
+    fn deliver(&mut self, message: Option<Result<Message, Error>>) -> Result<(), ClientGone> {
         match message {
             // In the lease's name only Tenure speaks.
             Some(Ok(Message::Text(text))) if is_for_tenure(&text) => Ok(()),
-            Some(Ok(message @ (Message::Text(_) | Message::Binary(_)))) => self.tell(message),
+            Some(Ok(message @ (Message::Text(_) | Message::Binary(_)))) => self.send_to_client(message),
             Some(Ok(Message::Ping(_) | Message::Pong(_) | Message::Frame(_))) => Ok(()),
             Some(Ok(Message::Close(_)) | Err(_)) | None => {
                 // It may still read what it was sent, and whoever is next must not have to wonder.
-                if self.carried.is_some() {
-                    self.cut();
+                if self.in_flight.is_some() {
+                    self.reset();
                 }
-                self.line = None;
-                self.reopen_at = Some(Instant::now() + self.shared.patience.reopen);
+                self.socket = None;
+                self.reopen_at = Some(Instant::now() + self.shared.timeouts.reopen);
                 Ok(())
             }
         }
     }
 
     /// A client that takes too little has had its chance: nobody else waits for it.
-    fn tell(&self, message: Message) -> Result<(), Over> {
-        self.to_client.try_send(message).map_err(|_| Over)
+    fn send_to_client(&self, message: Message) -> Result<(), ClientGone> {
+        self.to_client.try_send(message).map_err(|_| ClientGone)
     }
 
     async fn reopen(&mut self) {
-        self.line = Line::open(&self.shared).await.ok();
-        let again = Instant::now() + self.shared.patience.reopen;
-        self.reopen_at = self.line.is_none().then_some(again);
+        self.socket = DeviceSocket::open(&self.shared).await.ok();
+        let again = Instant::now() + self.shared.timeouts.reopen;
+        self.reopen_at = self.socket.is_none().then_some(again);
     }
 
     /// Ends it in good order. What was sent before is on its way until the device has hung up, too: it answers a farewell
     /// when it has read all that came before it.
     async fn say_farewell(mut self, changes: &mut watch::Receiver<u64>) {
-        let generation = self.carried.as_ref().map(Ticket::generation);
-        let Some(line) = &mut self.line else { return };
+        let generation = self.in_flight.as_ref().map(InFlightGuard::epoch);
+        let Some(line) = &mut self.socket else { return };
         let farewell = async {
             let _ = line.socket.close(None).await;
             while let Some(Ok(_)) = line.socket.next().await {}
@@ -218,10 +222,10 @@ impl Relay {
         let is_cut = tokio::select! {
             biased;
             () = ended(changes, generation) => true,
-            closed = timeout(CLOSE_TIME, farewell) => closed.is_err(),
+            closed = timeout(CLOSE_TIMEOUT, farewell) => closed.is_err(),
         };
         if is_cut {
-            self.cut();
+            self.reset();
         }
     }
 }
@@ -236,7 +240,7 @@ async fn at(instant: Option<Instant>) {
 /// Waits for the end of this generation; of none, for ever.
 async fn ended(changes: &mut watch::Receiver<u64>, generation: Option<u64>) {
     match generation {
-        Some(generation) => changed(changes, generation).await,
+        Some(generation) => wait_for_owner_change(changes, generation).await,
         None => std::future::pending().await,
     }
 }

@@ -14,12 +14,12 @@ pub struct GatewaySettings {
     pub device: DeviceAddress,
     pub rules: Rules,
     /// How long it is waited for.
-    pub patience: Patience,
+    pub timeouts: GatewayTimeouts,
 }
 
 /// How long a device is waited for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Patience {
+pub struct GatewayTimeouts {
     /// Until there is a connection.
     pub connect: Duration,
     /// Until its answer begins, from the last moment at which something of the request was sent.
@@ -32,7 +32,7 @@ pub struct Patience {
     pub reopen: Duration,
 }
 
-impl Default for Patience {
+impl Default for GatewayTimeouts {
     fn default() -> Self {
         Self {
             connect: Duration::from_secs(3),
@@ -71,7 +71,7 @@ pub enum InvalidDevice {
 }
 
 impl DeviceAddress {
-    pub(super) fn place(&self) -> (&str, u16) {
+    pub(super) fn host_and_port(&self) -> (&str, u16) {
         (&self.host, self.port)
     }
 

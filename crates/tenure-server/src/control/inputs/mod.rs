@@ -12,97 +12,97 @@
 //! encoder   turns and presses to commands
 //! ```
 
-mod attend;
-mod beat;
-mod encoder;
 mod port;
+mod reconnect;
+mod rotary_encoder;
 mod serial;
+mod throttle;
 
 use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::{Map, Value};
-use tenure_control::table::CommandRow;
-use tenure_control::{Class, Pass, Refusal, Source};
+use tenure_control::commands::CommandDefinition;
+use tenure_control::{CommandClass, CommandSource, ControlRejection, Permit};
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
-use self::attend::Trouble;
+use self::reconnect::InputHealth;
 use super::ControlSettings;
-use super::desk::Desk;
-pub(crate) use super::message::Blocked;
+use super::controller::Controller;
+pub(crate) use super::message::CommandError;
 
-pub(crate) trait Gate: Send + Sync + 'static {
+pub(crate) trait LocalCommandController: Send + Sync + 'static {
     /// Whether this source may send what is of this class, now. What may not is counted.
-    fn pass_local(&self, source: Source, class: Class) -> Result<Pass, Refusal>;
+    fn permit_local(&self, source: CommandSource, class: CommandClass) -> Result<Permit, ControlRejection>;
 
     /// Carries a command out, if its pass still counts at the moment at which the device would obey.
-    fn carry_out(
+    fn execute(
         &self,
-        pass: Pass,
+        pass: Permit,
         command: &str,
         fields: Map<String, Value>,
-    ) -> impl Future<Output = Result<Value, Blocked>> + Send;
+    ) -> impl Future<Output = Result<Value, CommandError>> + Send;
 }
 
-impl Gate for Desk {
-    fn pass_local(&self, source: Source, class: Class) -> Result<Pass, Refusal> {
-        Desk::pass_local(self, source, class)
+impl LocalCommandController for Controller {
+    fn permit_local(&self, source: CommandSource, class: CommandClass) -> Result<Permit, ControlRejection> {
+        Controller::permit_local(self, source, class)
     }
 
-    async fn carry_out(
+    async fn execute(
         &self,
-        pass: Pass,
+        pass: Permit,
         command: &str,
         fields: Map<String, Value>,
-    ) -> Result<Value, Blocked> {
-        Desk::carry_out(self, pass, command, fields).await
+    ) -> Result<Value, CommandError> {
+        Controller::execute(self, pass, command, fields).await
     }
 }
 
 /// How long a command that is on its way may take when the server stops.
-const LONGEST_FAREWELL: Duration = Duration::from_secs(3);
+const STOP_TIMEOUT: Duration = Duration::from_secs(3);
 
 /// Inputs that are listened to. Without it, nobody listens.
-pub(crate) struct Inputs {
+pub(crate) struct LocalInputs {
     stop: watch::Sender<bool>,
     tasks: Vec<JoinHandle<()>>,
-    troubles: Vec<Trouble>,
+    health: Vec<InputHealth>,
 }
 
-impl Inputs {
+impl LocalInputs {
     /// Listens to what is configured. A device that is not there yet is waited for.
-    pub(crate) fn start<G: Gate>(gate: &Arc<G>, settings: &ControlSettings) -> Self {
+    pub(crate) fn start<G: LocalCommandController>(gate: &Arc<G>, settings: &ControlSettings) -> Self {
         let (stop, stopped) = watch::channel(false);
-        let mut inputs = Self { stop, tasks: Vec::new(), troubles: Vec::new() };
+        let mut inputs = Self { stop, tasks: Vec::new(), health: Vec::new() };
         if let Some(settings) = settings.serial.clone() {
-            let trouble = inputs.trouble();
-            inputs.tasks.push(tokio::spawn(serial::listen(gate.clone(), settings, trouble, stopped.clone())));
+            let health = inputs.add_health();
+            inputs.tasks.push(tokio::spawn(serial::listen(gate.clone(), settings, health, stopped.clone())));
         }
         if let Some(settings) = settings.encoder.clone() {
-            let trouble = inputs.trouble();
-            inputs.tasks.push(tokio::spawn(encoder::listen(gate.clone(), settings, trouble, stopped)));
+            let trouble = inputs.add_health();
+            inputs.tasks.push(tokio::spawn(rotary_encoder::listen(gate.clone(), settings, trouble, stopped)));
         }
         inputs
     }
 
-    fn trouble(&mut self) -> Trouble {
-        let trouble = Trouble::default();
-        self.troubles.push(trouble.clone());
+    fn add_health(&mut self) -> InputHealth {
+        let trouble = InputHealth::default();
+        self.health.push(trouble.clone());
         trouble
     }
 
     /// What keeps an input from being heard, for people: one line each.
-    pub(crate) fn troubles(&self) -> Vec<String> {
-        self.troubles.iter().filter_map(Trouble::said).collect()
+    pub(crate) fn warnings(&self) -> Vec<String> {
+        self.health.iter().filter_map(InputHealth::message).collect()
     }
 
     /// Listens no more. What was let through to the device is brought to its end, unless that has none.
     pub(crate) async fn stop(self) {
         let _ = self.stop.send(true);
         for mut task in self.tasks {
-            if tokio::time::timeout(LONGEST_FAREWELL, &mut task).await.is_err() {
+            if tokio::time::timeout(STOP_TIMEOUT, &mut task).await.is_err() {
                 task.abort();
             }
         }
@@ -110,17 +110,17 @@ impl Inputs {
 }
 
 /// Sends a command with a pass that the gate gave for it.
-async fn carry_out<G: Gate>(
+async fn carry_out<G: LocalCommandController>(
     gate: &G,
-    source: Source,
-    row: &CommandRow,
-    pass: Pass,
+    source: CommandSource,
+    row: &CommandDefinition,
+    pass: Permit,
     fields: Map<String, Value>,
-) -> Result<Value, Blocked> {
-    match gate.carry_out(pass, row.name, fields).await {
+) -> Result<Value, CommandError> {
+    match gate.execute(pass, row.name, fields).await {
         // The hand changed on the way. The gate is asked once more, because it is who counts.
-        Err(Blocked::Refused(late)) => {
-            Err(Blocked::Refused(gate.pass_local(source, row.class).err().unwrap_or(late)))
+        Err(CommandError::Rejected(late)) => {
+            Err(CommandError::Rejected(gate.permit_local(source, row.class).err().unwrap_or(late)))
         }
         done => done,
     }

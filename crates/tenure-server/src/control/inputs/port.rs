@@ -11,7 +11,7 @@ use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 
 /// How often it is looked whether the path still leads to the device that is open.
-const LOOK: Duration = Duration::from_secs(1);
+const REPLACED_CHECK_INTERVAL: Duration = Duration::from_secs(1);
 
 pub(super) struct Port {
     file: AsyncFd<OwnedFd>,
@@ -89,9 +89,9 @@ impl Port {
     }
 
     /// Waits until the path leads elsewhere. Not every device says by itself that it is gone.
-    pub(super) async fn replaced(&self) -> io::Error {
+    pub(super) async fn wait_until_replaced(&self) -> io::Error {
         loop {
-            tokio::time::sleep(LOOK).await;
+            tokio::time::sleep(REPLACED_CHECK_INTERVAL).await;
             let same = match (stat(&self.path), fstat(self.file.get_ref())) {
                 (Ok(there), Ok(open)) => (there.st_dev, there.st_ino) == (open.st_dev, open.st_ino),
                 _ => false,

@@ -4,14 +4,16 @@ use std::collections::VecDeque;
 use std::io;
 use std::sync::Arc;
 
-use tenure_control::serial::{self, LONGEST, Line, Lines, Request, Unread, Wish};
-use tenure_control::{Problem, ProblemCode, Source};
+use tenure_control::serial::{
+    self, LineDecoder, MAX_LINE_BYTES, RejectedLine, SerialAction, SerialLine, SerialRequest,
+};
+use tenure_control::{CommandSource, Problem, ProblemCode};
 use tokio::sync::watch;
 
-use super::attend::{Trouble, attend, stopped};
-use super::beat::Beat;
 use super::port::Port;
-use super::{Blocked, Gate};
+use super::reconnect::{InputHealth, run_with_reconnect, wait_for_stop};
+use super::throttle::Throttle;
+use super::{CommandError, LocalCommandController};
 use crate::control::SerialSettings;
 
 /// Answers that the port has not taken yet: the most bytes. What does not fit is dropped whole, so that somebody who never
@@ -19,41 +21,48 @@ use crate::control::SerialSettings;
 const OUTBOX: usize = 16 << 10;
 
 /// Listens until it is told to stop.
-pub(super) async fn listen<G: Gate>(
+pub(super) async fn listen<G: LocalCommandController>(
     gate: Arc<G>,
     settings: SerialSettings,
-    trouble: Trouble,
+    health: InputHealth,
     stop: watch::Receiver<bool>,
 ) {
     let SerialSettings { path, baud } = settings;
     let open = |path: &_| Port::serial(path, baud);
-    attend("serial port", &path, &trouble, stop.clone(), open, |port| talk(&*gate, port, stop.clone())).await;
+    run_with_reconnect("serial port", &path, &health, stop.clone(), open, |port| {
+        serve_port(&*gate, port, stop.clone())
+    })
+    .await;
 }
 
 /// Talks over an open port for as long as it is there.
-async fn talk<G: Gate>(gate: &G, port: Port, mut stop: watch::Receiver<bool>) -> io::Error {
-    let (mut lines, mut beat, mut outbox) = (Lines::default(), Beat::new(), Outbox::default());
-    let mut came: VecDeque<Line> = VecDeque::new();
-    let mut buffer = [0; LONGEST];
+async fn serve_port<G: LocalCommandController>(
+    gate: &G,
+    port: Port,
+    mut stop: watch::Receiver<bool>,
+) -> io::Error {
+    let (mut lines, mut beat, mut outbox) = (LineDecoder::default(), Throttle::new(), Outbox::default());
+    let mut lines_received: VecDeque<SerialLine> = VecDeque::new();
+    let mut buffer = [0; MAX_LINE_BYTES];
     loop {
         tokio::select! {
-            () = stopped(&mut stop) => return io::Error::other("the server stops"),
-            reason = port.replaced() => return reason,
+            () = wait_for_stop(&mut stop) => return io::Error::other("the server stops"),
+            reason = port.wait_until_replaced() => return reason,
             written = port.write(outbox.bytes()), if !outbox.bytes().is_empty() => match written {
                 Ok(written) => outbox.written(written),
                 Err(reason) => return reason,
             },
             // One for each line, and one for each piece of a line that has no end.
-            () = beat.next(), if !came.is_empty() => {
-                if let Some(line) = came.pop_front() {
+            () = beat.wait(), if !lines_received.is_empty() => {
+                if let Some(line) = lines_received.pop_front() {
                     outbox.put(&answer(gate, line).await);
                 }
             }
-            read = port.read(&mut buffer), if came.is_empty() => match read {
+            read = port.read(&mut buffer), if lines_received.is_empty() => match read {
                 Ok(read) => {
-                    came.extend(lines.take(&buffer[..read]));
-                    if came.is_empty() {
-                        beat.next().await;
+                    lines_received.extend(lines.feed(&buffer[..read]));
+                    if lines_received.is_empty() {
+                        beat.wait().await;
                     }
                 }
                 Err(reason) => return reason,
@@ -62,29 +71,29 @@ async fn talk<G: Gate>(gate: &G, port: Port, mut stop: watch::Receiver<bool>) ->
     }
 }
 
-async fn answer<G: Gate>(gate: &G, line: Line) -> String {
+async fn answer<G: LocalCommandController>(gate: &G, line: SerialLine) -> String {
     let read = match line {
-        Line::Text(text) => serial::read(&text),
-        Line::Wrong(problem) => Err(Unread { id: None, problem }),
+        SerialLine::Text(text) => serial::parse_line(&text),
+        SerialLine::Invalid(problem) => Err(RejectedLine { id: None, problem }),
     };
-    let Request { id, wish } = match read {
+    let SerialRequest { id, action: request } = match read {
         Ok(request) => request,
-        Err(Unread { id, problem }) => return serial::wrong(id.as_deref(), &problem),
+        Err(RejectedLine { id, problem }) => return serial::format_problem(id.as_deref(), &problem),
     };
     let id = id.as_deref();
-    let Wish::Command { row, fields } = wish else { return serial::help(id) };
-    let pass = match gate.pass_local(Source::Serial, row.class) {
+    let SerialAction::Command { row, fields } = request else { return serial::format_help(id) };
+    let pass = match gate.permit_local(CommandSource::Serial, row.class) {
         Ok(pass) => pass,
-        Err(refusal) => return serial::refused(id, &refusal),
+        Err(rejection) => return serial::format_rejection(id, &rejection),
     };
     let done = match fields {
-        Ok(fields) => super::carry_out(gate, Source::Serial, row, pass, fields).await,
-        Err(problem) => Err(Blocked::Problem(problem)),
+        Ok(fields) => super::carry_out(gate, CommandSource::Serial, row, pass, fields).await,
+        Err(problem) => Err(CommandError::Problem(problem)),
     };
     match done {
-        Ok(data) => serial::done(row.name, id, &data),
-        Err(Blocked::Refused(refusal)) => serial::refused(id, &refusal),
-        Err(Blocked::Problem(problem)) => serial::wrong(id, &problem),
+        Ok(data) => serial::format_success(row.name, id, &data),
+        Err(CommandError::Rejected(refusal)) => serial::format_rejection(id, &refusal),
+        Err(CommandError::Problem(problem)) => serial::format_problem(id, &problem),
     }
 }
 
@@ -110,7 +119,7 @@ impl Outbox {
             0 => String::new(),
             dropped => {
                 let message = format!("{dropped} answers were dropped, because nobody read them");
-                serial::wrong(None, &Problem::new(ProblemCode::Busy, message)) + END
+                serial::format_problem(None, &Problem::new(ProblemCode::Busy, message)) + END
             }
         };
         if self.bytes.len() + missing.len() + answer.len() + END.len() > OUTBOX {

@@ -1,10 +1,10 @@
 //! Real terminals and pipes, with the real rules about leases behind them, and a device of a few numbers.
 
-mod desk;
-mod knob;
-mod terminal;
-mod typing;
-mod unplugging;
+mod fake_controller;
+mod fake_rotary_encoder;
+mod fake_serial_port;
+mod reconnect;
+mod serial;
 
 use std::time::Duration;
 

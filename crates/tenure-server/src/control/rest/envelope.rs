@@ -11,20 +11,20 @@ use http_body_util::BodyExt as _;
 use serde::Serialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
-use tenure_control::firmware::Check;
-use tenure_control::refusal::VERSION;
-use tenure_control::{Class, Pass, Problem, ProblemCode};
+use tenure_control::firmware::ImageChecker;
+use tenure_control::rejection::VERSION;
+use tenure_control::{CommandClass, Permit, Problem, ProblemCode};
 use tokio::time::timeout;
 
-use super::{envelope, gate};
+use super::{envelope, permit};
 use crate::app::App;
-use crate::control::Desk;
+use crate::control::Controller;
 use crate::control::gateway::Gateway;
-use crate::control::lifecycle::may_write;
-use crate::control::message::Blocked;
-use crate::http::answer::json;
+use crate::control::lifecycle::require_control_permission;
+use crate::control::message::CommandError;
 use crate::http::auth::{Caller, device_caller};
 use crate::http::no_such_route;
+use crate::http::response::json;
 
 #[derive(Serialize)]
 struct Envelope<'a> {
@@ -37,25 +37,25 @@ struct Envelope<'a> {
     version: &'a str,
 }
 
-pub(super) fn answer(desk: &Desk, data: &RawValue) -> Response {
+pub(super) fn answer(desk: &Controller, data: &RawValue) -> Response {
     json(StatusCode::OK, &envelope(millis(desk), true, Some(data), None))
 }
 
-pub(super) fn failure(desk: &Desk, blocked: &Blocked) -> Response {
-    refused(blocked, millis(desk))
+pub(super) fn failure(desk: &Controller, blocked: &CommandError) -> Response {
+    error_at(blocked, millis(desk))
 }
 
 /// The same, at this time of the device's clock.
-pub(in crate::control) fn refused(blocked: &Blocked, millis: u32) -> Response {
+pub(in crate::control) fn error_at(blocked: &CommandError, millis: u32) -> Response {
     let status = StatusCode::from_u16(blocked.status()).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
-    let mut response = json(status, &envelope(millis, false, None, Some(&blocked.on_rest())));
+    let mut response = json(status, &envelope(millis, false, None, Some(&blocked.rest_body())));
     if status == StatusCode::SERVICE_UNAVAILABLE {
         response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from_static("1"));
     }
     response
 }
 
-fn millis(desk: &Desk) -> u32 {
+fn millis(desk: &Controller) -> u32 {
     desk.uptime.at(desk.now()).0
 }
 
@@ -69,19 +69,19 @@ fn envelope<'a>(
 }
 
 /// An upload that brings nothing for so long is over.
-const PIECE_TIME: Duration = Duration::from_secs(10);
+const UPLOAD_IDLE_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Checks what is uploaded, and lets the device keep it.
-pub(super) async fn upload(app: &App, pass: Pass, request: Request) -> Result<Value, Blocked> {
+pub(super) async fn upload(app: &App, pass: Permit, request: Request) -> Result<Value, CommandError> {
     let image = check(request.into_body()).await?;
-    app.control.desk.obey(pass, |device, now| device.accept_firmware(image, now)).await
+    app.control.controller.run_on_device(pass, |device, now| device.accept_firmware(image, now)).await
 }
 
-async fn check(mut body: Body) -> Result<tenure_control::firmware::Image, Problem> {
-    let mut check = Check::new();
+async fn check(mut body: Body) -> Result<tenure_control::firmware::FirmwareImage, Problem> {
+    let mut check = ImageChecker::new();
     let too_slow =
         |_| Problem::new(ProblemCode::FirmwareInvalid, "nothing came for 10 s; send the image again");
-    while let Some(frame) = timeout(PIECE_TIME, body.frame()).await.map_err(too_slow)? {
+    while let Some(frame) = timeout(UPLOAD_IDLE_TIMEOUT, body.frame()).await.map_err(too_slow)? {
         let cut_short = |_| {
             Problem::new(
                 ProblemCode::FirmwareInvalid,
@@ -95,7 +95,7 @@ async fn check(mut body: Body) -> Result<tenure_control::firmware::Image, Proble
 }
 
 /// An address that is none of ours: the device's, if there is one behind this server.
-pub(crate) async fn elsewhere(State(app): State<Arc<App>>, request: Request) -> Response {
+pub(crate) async fn fallback(State(app): State<Arc<App>>, request: Request) -> Response {
     let Some(gateway) = &app.control.gateway else { return no_such_route().into_response() };
     match device_caller(&app, &request) {
         Ok(caller) => forward(&app, gateway, &caller, request).await,
@@ -106,13 +106,13 @@ pub(crate) async fn elsewhere(State(app): State<Arc<App>>, request: Request) -> 
 /// Sends a request on, if who speaks and the lease allow it.
 pub(super) async fn forward(app: &App, gateway: &Gateway, caller: &Caller, request: Request) -> Response {
     let class = gateway.classify_request(&request);
-    if class != Class::Reads
-        && let Err(problem) = may_write(caller)
+    if class != CommandClass::Reads
+        && let Err(problem) = require_control_permission(caller)
     {
-        return envelope::failure(&app.control.desk, &problem.into());
+        return envelope::failure(&app.control.controller, &problem.into());
     }
-    match gate(app, class, request.headers()) {
+    match permit(app, class, request.headers()) {
         Ok(pass) => gateway.forward(pass, request).await,
-        Err(refusal) => envelope::failure(&app.control.desk, &refusal.into()),
+        Err(refusal) => envelope::failure(&app.control.controller, &refusal.into()),
     }
 }

@@ -1,7 +1,7 @@
 //! The commands of the device under their addresses. The order is always the same: who speaks, the lease, the body.
 
-pub(super) mod described;
 pub(super) mod envelope;
+pub(super) mod openapi;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -12,15 +12,15 @@ use axum::http::{HeaderMap, Method};
 use axum::response::Response;
 use axum::routing::{MethodFilter, MethodRouter, on};
 use serde_json::{Map, Value};
-use tenure_control::table::{self, CommandRow};
-use tenure_control::{COMMANDS, Class, Pass, Problem, ProblemCode, Refusal};
+use tenure_control::commands::{self, CommandDefinition};
+use tenure_control::{COMMANDS, CommandClass, ControlRejection, Permit, Problem, ProblemCode};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use self::envelope::{answer, failure};
-use super::message::{Blocked, raw};
+use super::message::{CommandError, raw};
 use super::ota_token::{self, OtaToken};
-use super::{identity, lifecycle, websocket};
+use super::{authentication, lifecycle, websocket};
 use crate::app::App;
 use crate::http::auth::Caller;
 use crate::http::{body, json};
@@ -48,8 +48,8 @@ async fn command(
 ) -> Response {
     // Who may GET may HEAD.
     let method = if *request.method() == Method::HEAD { Method::GET } else { request.method().clone() };
-    let row =
-        table::command_at(method.as_str(), path.as_str()).expect("only addresses of the table lead here");
+    let row = commands::find_command_by_route(method.as_str(), path.as_str())
+        .expect("only addresses of the table lead here");
     if let Some(gateway) = &app.control.gateway
         && !is_ours(row)
     {
@@ -65,39 +65,39 @@ async fn command(
         )),
     };
     match obey(&app, &caller, row, fields, request).await {
-        Ok(data) => answer(&app.control.desk, &data),
-        Err(blocked) => failure(&app.control.desk, &blocked),
+        Ok(data) => answer(&app.control.controller, &data),
+        Err(blocked) => failure(&app.control.controller, &blocked),
     }
 }
 
 /// Whether a command is Tenure's own, whatever device is behind it.
-fn is_ours(row: &CommandRow) -> bool {
+fn is_ours(row: &CommandDefinition) -> bool {
     row.name.starts_with("control.") || row.name.starts_with("auth.")
 }
 
 async fn obey(
     app: &App,
     caller: &Caller,
-    row: &'static CommandRow,
+    row: &'static CommandDefinition,
     fields: Result<Map<String, Value>, Problem>,
     request: Request,
-) -> Result<Box<serde_json::value::RawValue>, Blocked> {
+) -> Result<Box<serde_json::value::RawValue>, CommandError> {
     let shows_right = row.name == "ota.upload"
         && header(request.headers(), ota_token::HEADER)
-            .is_some_and(|token| app.control.ota_token.spend(token, app.control.desk.now()));
+            .is_some_and(|token| app.control.ota_token.redeem(token, app.control.controller.now()));
     if row.may_change && !shows_right {
-        lifecycle::may_write(caller)?;
+        lifecycle::require_control_permission(caller)?;
     }
-    let pass = gate(app, row.class, request.headers())?;
+    let pass = permit(app, row.class, request.headers())?;
     let mut fields = fields?;
     match row.name {
         "control.status" => Ok(lifecycle::status(app)),
-        "auth.status" => Ok(raw(&identity::status(caller))),
+        "auth.status" => Ok(raw(&authentication::status(caller))),
         "ota.token" => {
-            let token = app.control.ota_token.make(app.control.desk.now())?;
-            Ok(raw(&OtaToken::given(&token)))
+            let token = app.control.ota_token.make(app.control.controller.now())?;
+            Ok(raw(&OtaToken::issued_view(&token)))
         }
-        "ota.tokens" => Ok(raw(&app.control.ota_token.look(app.control.desk.now()))),
+        "ota.tokens" => Ok(raw(&app.control.ota_token.status(app.control.controller.now()))),
         "ota.upload" => Ok(raw(&envelope::upload(app, pass, request).await?)),
         name => {
             for (field, value) in read(request).await? {
@@ -108,15 +108,15 @@ async fn obey(
                 }
                 fields.insert(field, value);
             }
-            Ok(raw(&app.control.desk.carry_out(pass, name, fields).await?))
+            Ok(raw(&app.control.controller.execute(pass, name, fields).await?))
         }
     }
 }
 
 /// Whether the lease lets this in, before a byte of the body is read.
-fn gate(app: &App, class: Class, headers: &HeaderMap) -> Result<Pass, Refusal> {
+fn permit(app: &App, class: CommandClass, headers: &HeaderMap) -> Result<Permit, ControlRejection> {
     let (token, lease_id) = (header(headers, "x-control-lease"), header(headers, "x-control-lease-id"));
-    app.control.desk.pass_rest(token, lease_id, class)
+    app.control.controller.permit_rest(token, lease_id, class)
 }
 
 /// The value of a header. One that stands twice or cannot be read is shown, but is nobody's.
@@ -151,7 +151,7 @@ async fn read(request: Request) -> Result<Map<String, Value>, Problem> {
 }
 
 /// What is wrong with a body that could not be read.
-fn problem_of(failure: crate::http::answer::Failure) -> Problem {
+fn problem_of(failure: crate::http::response::HttpError) -> Problem {
     let code = match failure.0.code {
         tenure_api::Code::TooLarge => ProblemCode::TooLarge,
         _ => ProblemCode::InvalidJson,

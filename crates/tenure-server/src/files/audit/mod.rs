@@ -13,42 +13,42 @@
 //! one is taken to have done it.
 
 mod burst;
-mod ended;
-mod looking;
+mod inspection;
 mod pending;
+mod recently_ended;
 mod verdict;
-mod watching;
+mod watched_tree;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use parking_lot::Mutex;
-use tenure_api::AuditedTree;
-use tenure_core::kernel::{Holder, Resource, Span, Tick};
+use tenure_api::AuditedWorktree;
+use tenure_core::kernel::{Holder, Resource, Tick, TickDuration};
 use tenure_gate::paths::{FileKey, WorkTree, work_tree_of};
 use tokio::sync::Semaphore;
 
-use self::ended::Ended;
-use self::watching::Watched;
-use super::violations::Violations;
+use self::recently_ended::RecentlyEndedLeases;
+use self::watched_tree::WatchedTree;
+use super::violations::ReportedViolations;
 use crate::app::App;
 
 /// The most trees that are watched at once: the system gives a user few watches of this kind.
-const MOST_TREES: usize = 16;
+const MAX_WATCHED_TREES: usize = 16;
 /// The most trees that are remembered because agents are at work in them.
-const MOST_KNOWN: usize = 1_000;
+const MAX_KNOWN_TREES: usize = 1_000;
 /// For so long a tree is watched after something was last heard from those at work in it.
-const LINGER: Span = Span::from_secs(300);
+const LINGER: TickDuration = TickDuration::from_secs(300);
 
 /// What is watched, and what has to be known to judge.
 pub(crate) struct Audit {
     is_on: bool,
-    trees: Mutex<BTreeMap<String, Arc<Watched>>>,
-    room: Arc<Semaphore>,
+    trees: Mutex<BTreeMap<String, Arc<WatchedTree>>>,
+    watch_slots: Arc<Semaphore>,
     /// Which leases ended a moment ago.
-    pub(super) ended: Arc<Ended>,
-    told: Violations,
+    pub(super) recently_ended: Arc<RecentlyEndedLeases>,
+    reported: ReportedViolations,
 }
 
 impl Audit {
@@ -56,15 +56,16 @@ impl Audit {
         Self {
             is_on,
             trees: Mutex::default(),
-            room: Arc::new(Semaphore::new(MOST_TREES)),
-            ended: Arc::default(),
-            told: Violations::default(),
+            watch_slots: Arc::new(Semaphore::new(MAX_WATCHED_TREES)),
+            recently_ended: Arc::default(),
+            reported: ReportedViolations::default(),
         }
     }
 
     /// Every tree in which agents are at work, and how much of it is watched.
-    pub(super) fn shown(&self) -> Vec<AuditedTree> {
-        let mut trees: Vec<AuditedTree> = self.trees.lock().values().map(|watched| watched.shown()).collect();
+    pub(super) fn watched_trees(&self) -> Vec<AuditedWorktree> {
+        let mut trees: Vec<AuditedWorktree> =
+            self.trees.lock().values().map(|watched| watched.status()).collect();
         trees.sort_by(|one, other| one.root.cmp(&other.root));
         trees
     }
@@ -84,14 +85,14 @@ pub(crate) fn start(app: &Arc<App>) {
         let own = app.clone();
         let looked = tokio::task::spawn_blocking(move || trees_of(&own, &held));
         for (tree, session) in looked.await.unwrap_or_default() {
-            is_at_work(&app, &tree, &session);
+            watch_tree(&app, &tree, &session);
         }
     });
 }
 
 /// Where these files are, and who has them. It looks at the disk.
 fn trees_of(app: &App, held: &[(Resource, Holder)]) -> Vec<(WorkTree, Holder)> {
-    let root = |resource: &Resource| app.files.trees.named(resource)?.root;
+    let root = |resource: &Resource| app.files.trees.locate(resource)?.root;
     let roots: BTreeSet<(PathBuf, &Holder)> =
         held.iter().filter_map(|(resource, holder)| Some((root(resource)?, holder))).collect();
     let tree = |(root, holder): (PathBuf, &Holder)| Some((work_tree_of(&root).ok()??, holder.clone()));
@@ -99,17 +100,17 @@ fn trees_of(app: &App, held: &[(Resource, Holder)]) -> Vec<(WorkTree, Holder)> {
 }
 
 /// A session is at work with these files: their trees are watched from now on.
-pub(super) fn note(app: &Arc<App>, session: &Holder, files: &[FileKey]) {
+pub(super) fn watch_files(app: &Arc<App>, session: &Holder, files: &[FileKey]) {
     let mut known: Vec<&WorkTree> = Vec::new();
     for file in files {
         if !known.contains(&&file.tree) {
             known.push(&file.tree);
-            is_at_work(app, &file.tree, session);
+            watch_tree(app, &file.tree, session);
         }
     }
 }
 
-fn is_at_work(app: &Arc<App>, tree: &WorkTree, session: &Holder) {
+fn watch_tree(app: &Arc<App>, tree: &WorkTree, session: &Holder) {
     let audit = &app.files.audit;
     if !audit.is_on {
         return;
@@ -118,19 +119,19 @@ fn is_at_work(app: &Arc<App>, tree: &WorkTree, session: &Holder) {
     let mut trees = audit.trees.lock();
     // One that has moved is watched where it is now.
     if let Some(watched) = trees.get(&tree.id).filter(|watched| watched.tree == *tree) {
-        watched.hear(session, now);
+        watched.record_session(session, now);
         return;
     }
-    if trees.len() >= MOST_KNOWN {
+    if trees.len() >= MAX_KNOWN_TREES {
         return;
     }
-    let watched = Arc::new(Watched::new(tree.clone(), session, now));
+    let watched = Arc::new(WatchedTree::new(tree.clone(), session, now));
     trees.insert(tree.id.clone(), watched.clone());
-    tokio::spawn(watching::run(app.clone(), watched));
+    tokio::spawn(watched_tree::run(app.clone(), watched));
 }
 
 /// Forgets a tree that nobody needs any longer to be watched. Says whether it did.
-fn forget_unneeded(app: &App, watched: &Arc<Watched>) -> bool {
+fn forget_unneeded(app: &App, watched: &Arc<WatchedTree>) -> bool {
     let mut trees = app.files.audit.trees.lock();
     if is_needed(app, watched, app.registrar.now()) {
         return false;
@@ -139,11 +140,11 @@ fn forget_unneeded(app: &App, watched: &Arc<Watched>) -> bool {
     true
 }
 
-fn forget(app: &App, watched: &Arc<Watched>) {
+fn forget(app: &App, watched: &Arc<WatchedTree>) {
     remove(&mut app.files.audit.trees.lock(), watched);
 }
 
-fn remove(trees: &mut BTreeMap<String, Arc<Watched>>, watched: &Arc<Watched>) {
+fn remove(trees: &mut BTreeMap<String, Arc<WatchedTree>>, watched: &Arc<WatchedTree>) {
     let id = &watched.tree.id;
     if trees.get(id).is_some_and(|known| Arc::ptr_eq(known, watched)) {
         trees.remove(id);
@@ -151,16 +152,16 @@ fn remove(trees: &mut BTreeMap<String, Arc<Watched>>, watched: &Arc<Watched>) {
 }
 
 /// Whether somebody has a file there, or something was heard not long ago from a session that was at work there.
-fn is_needed(app: &App, watched: &Watched, now: Tick) -> bool {
-    let (last, sessions) = watched.heard();
+fn is_needed(app: &App, watched: &WatchedTree, now: Tick) -> bool {
+    let (last, sessions) = watched.last_activity();
     if now.since(last) < LINGER {
         return true;
     }
     let prefix = format!("FILE:{}/", watched.tree.id);
     app.registrar.read(|state| {
-        let was_heard =
+        let is_recent =
             |id: &Holder| state.file_session(id).is_some_and(|session| now.since(session.seen_at) < LINGER);
         let mut held = state.file_sessions().flat_map(|session| state.leases_of_holder(&session.id));
-        sessions.iter().any(was_heard) || held.any(|lease| lease.resource.as_str().starts_with(&prefix))
+        sessions.iter().any(is_recent) || held.any(|lease| lease.resource.as_str().starts_with(&prefix))
     })
 }

@@ -5,107 +5,107 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use tenure_core::kernel::Holder;
-use tenure_gate::process::Process;
-use tenure_gate::watch::{Change, Kind};
+use tenure_gate::process::ProcessId;
+use tenure_gate::watch::{ChangeKind, TreeChange};
 
 /// The most that waits to be judged. What is beyond is counted.
-const MOST: usize = 20_000;
+const MAX_CHANGES: usize = 20_000;
 /// The most of those who have one file open that are remembered.
-const MOST_WRITERS: usize = 4;
+const MAX_WRITERS: usize = 4;
 
 /// Changes by their path, below the root.
 #[derive(Debug, Default)]
-pub(super) struct Pending {
-    noted: BTreeMap<PathBuf, Noted>,
+pub(super) struct PendingChanges {
+    changes: BTreeMap<PathBuf, PendingChange>,
     round: u64,
     /// So many were never judged.
-    pub(super) beyond: u64,
+    pub(super) dropped: u64,
 }
 
 /// What happened to one name since it was last judged.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Noted {
-    first: Kind,
-    pub(super) last: Kind,
+pub(super) struct PendingChange {
+    first: ChangeKind,
+    pub(super) last: ChangeKind,
     /// Whether git was at work for the whole tree, all the while.
     pub(super) by_git: bool,
     /// Who had it open for writing.
-    pub(super) writers: Vec<Arc<SeenWriter>>,
+    pub(super) writers: Vec<Arc<ObservedWriter>>,
     round: u64,
-    is_to_be_looked_at: bool,
+    is_uninspected: bool,
 }
 
 /// Somebody who had a file open for writing, as it was seen then: it may be gone by now.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct SeenWriter {
+pub(super) struct ObservedWriter {
     pub(super) pid: u32,
     pub(super) name: String,
     /// The process and all above it.
-    pub(super) line: Vec<Process>,
+    pub(super) ancestry: Vec<ProcessId>,
     /// Of that, the one that is right below whoever takes in those that have lost their parents: who started it is not known, but that
     /// it was after the one who did.
-    pub(super) adopted: Option<Process>,
+    pub(super) reparented: Option<ProcessId>,
     /// In whose name it runs, if a session of an agent is known for it.
     pub(super) session: Option<Holder>,
 }
 
-impl Noted {
+impl PendingChange {
     /// Whether it came and went again, and nothing that was there before is lost: a file that somebody wrote to rename it.
-    pub(super) fn came_and_went(&self) -> bool {
-        self.first == Kind::Made && self.last == Kind::Gone
+    pub(super) fn is_transient(&self) -> bool {
+        self.first == ChangeKind::Created && self.last == ChangeKind::Removed
     }
 }
 
-impl Pending {
-    pub(super) fn note(&mut self, changes: impl IntoIterator<Item = Change>) {
-        for Change { path, kind, by_git } in changes {
-            if let Some(noted) = self.noted.get_mut(&path) {
+impl PendingChanges {
+    pub(super) fn add(&mut self, changes: impl IntoIterator<Item = TreeChange>) {
+        for TreeChange { path, kind, by_git } in changes {
+            if let Some(noted) = self.changes.get_mut(&path) {
                 noted.last = kind;
                 noted.by_git &= by_git;
-                noted.is_to_be_looked_at |= noted.writers.is_empty();
-            } else if self.noted.len() < MOST {
+                noted.is_uninspected |= noted.writers.is_empty();
+            } else if self.changes.len() < MAX_CHANGES {
                 let round = self.round;
-                let fresh = Noted {
+                let new_change = PendingChange {
                     first: kind,
                     last: kind,
                     by_git,
                     writers: Vec::new(),
                     round,
-                    is_to_be_looked_at: true,
+                    is_uninspected: true,
                 };
-                self.noted.insert(path, fresh);
+                self.changes.insert(path, new_change);
             } else {
-                self.beyond += 1;
+                self.dropped += 1;
             }
         }
     }
 
     pub(super) fn is_empty(&self) -> bool {
-        self.noted.is_empty()
+        self.changes.is_empty()
     }
 
     /// Begins a round: which paths changed since it was last looked who has them open.
-    pub(super) fn begin_round(&mut self, most: usize) -> Vec<PathBuf> {
+    pub(super) fn begin_round(&mut self, max_paths: usize) -> Vec<PathBuf> {
         self.round += 1;
-        let new = self.noted.iter_mut().filter(|(_, noted)| noted.is_to_be_looked_at).take(most);
-        let begin = |(path, noted): (&PathBuf, &mut Noted)| {
-            noted.is_to_be_looked_at = false;
+        let new = self.changes.iter_mut().filter(|(_, noted)| noted.is_uninspected).take(max_paths);
+        let begin = |(path, noted): (&PathBuf, &mut PendingChange)| {
+            noted.is_uninspected = false;
             path.clone()
         };
         new.map(begin).collect()
     }
 
     /// Somebody has this open for writing.
-    pub(super) fn is_open(&mut self, path: &PathBuf, writer: Arc<SeenWriter>) {
-        if let Some(noted) = self.noted.get_mut(path).filter(|noted| noted.writers.len() < MOST_WRITERS) {
+    pub(super) fn add_writer(&mut self, path: &PathBuf, writer: Arc<ObservedWriter>) {
+        if let Some(noted) = self.changes.get_mut(path).filter(|noted| noted.writers.len() < MAX_WRITERS) {
             noted.writers.push(writer);
         }
     }
 
     /// Takes what was noted before the round began.
-    pub(super) fn take_settled(&mut self) -> Vec<(PathBuf, Noted)> {
+    pub(super) fn take_previous_rounds(&mut self) -> Vec<(PathBuf, PendingChange)> {
         let round = self.round;
-        self.noted.extract_if(.., |_, noted| noted.round < round).collect()
+        self.changes.extract_if(.., |_, noted| noted.round < round).collect()
     }
 }
 
@@ -113,48 +113,52 @@ impl Pending {
 mod tests {
     use super::*;
 
-    fn change(path: &str, kind: Kind, by_git: bool) -> Change {
-        Change { path: path.into(), kind, by_git }
+    fn change(path: &str, kind: ChangeKind, by_git: bool) -> TreeChange {
+        TreeChange { path: path.into(), kind, by_git }
     }
 
     #[test]
     fn a_file_created_and_removed_again_is_transient() {
-        let mut pending = Pending::default();
+        let mut pending = PendingChanges::default();
         let changes = [
-            ("new", Kind::Made),
-            ("new", Kind::Written),
-            ("new", Kind::Gone),
-            ("old", Kind::Gone),
-            ("old", Kind::Made),
-            ("old", Kind::Gone),
-            ("stays", Kind::Made),
+            ("new", ChangeKind::Created),
+            ("new", ChangeKind::Written),
+            ("new", ChangeKind::Removed),
+            ("old", ChangeKind::Removed),
+            ("old", ChangeKind::Created),
+            ("old", ChangeKind::Removed),
+            ("stays", ChangeKind::Created),
         ];
-        pending.note(changes.map(|(path, kind)| change(path, kind, false)));
+        pending.add(changes.map(|(path, kind)| change(path, kind, false)));
         pending.begin_round(10);
-        let gone: Vec<_> =
-            pending.take_settled().into_iter().map(|(path, noted)| (path, noted.came_and_went())).collect();
+        let gone: Vec<_> = pending
+            .take_previous_rounds()
+            .into_iter()
+            .map(|(path, noted)| (path, noted.is_transient()))
+            .collect();
         assert_eq!(gone, [("new".into(), true), ("old".into(), false), ("stays".into(), false)]);
     }
 
     #[test]
     fn changes_added_during_a_round_are_judged_in_the_next_one() {
-        let mut pending = Pending::default();
-        pending.note([change("a", Kind::Written, true), change("b", Kind::Written, true)]);
+        let mut pending = PendingChanges::default();
+        pending.add([change("a", ChangeKind::Written, true), change("b", ChangeKind::Written, true)]);
         assert_eq!(pending.begin_round(10), [PathBuf::from("a"), "b".into()]);
-        pending.note([change("b", Kind::Written, false), change("c", Kind::Made, false)]);
-        let settled = pending.take_settled();
+        pending.add([change("b", ChangeKind::Written, false), change("c", ChangeKind::Created, false)]);
+        let settled = pending.take_previous_rounds();
         let by_git: Vec<_> = settled.iter().map(|(path, noted)| (&**path, noted.by_git)).collect();
         assert_eq!(by_git, [("a".as_ref(), true), ("b".as_ref(), false)]);
         assert!(!pending.is_empty());
         assert_eq!(pending.begin_round(10), [PathBuf::from("c")]);
-        assert_eq!(pending.take_settled().len(), 1);
+        assert_eq!(pending.take_previous_rounds().len(), 1);
         assert!(pending.is_empty());
     }
 
     #[test]
     fn changes_above_the_limit_are_counted_and_dropped() {
-        let mut pending = Pending::default();
-        pending.note((0..MOST + 7).map(|number| change(&number.to_string(), Kind::Made, false)));
-        assert_eq!((pending.noted.len(), pending.beyond), (MOST, 7));
+        let mut pending = PendingChanges::default();
+        pending
+            .add((0..MAX_CHANGES + 7).map(|number| change(&number.to_string(), ChangeKind::Created, false)));
+        assert_eq!((pending.changes.len(), pending.dropped), (MAX_CHANGES, 7));
     }
 }

@@ -1,35 +1,35 @@
 //! What follows from what is known of a change.
 
 use tenure_core::kernel::Holder;
-use tenure_gate::watch::Kind;
+use tenure_gate::watch::ChangeKind;
 
 /// What is known of a change.
 #[derive(Debug)]
-pub(super) struct Facts {
-    pub(super) kind: Kind,
+pub(super) struct ChangeEvidence {
+    pub(super) kind: ChangeKind,
     /// Whether somebody has it, or had it a moment ago.
     pub(super) has_owner: bool,
     /// Whether git was at work for the whole tree.
     pub(super) by_git: bool,
     /// Who had it open for writing when it changed.
-    pub(super) writers: Vec<Suspect>,
+    pub(super) writers: Vec<WriterCandidate>,
 }
 
 /// Somebody who had a file open for writing when it changed.
 #[derive(Debug)]
-pub(super) struct Suspect {
+pub(super) struct WriterCandidate {
     pub(super) pid: u32,
     pub(super) name: String,
     /// In whose name it runs, if a session of an agent is known for it.
     pub(super) session: Option<Holder>,
-    pub(super) whose: Whose,
+    pub(super) origin: WriterOrigin,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Whose {
+pub(super) enum WriterOrigin {
     /// The owner of the file, or it is that one itself.
-    Owners,
-    Others,
+    Owner,
+    Other,
     /// Nobody can say: it has lost whoever started it.
     Unknown,
 }
@@ -43,45 +43,48 @@ pub(super) struct Violation {
 }
 
 /// Whether it is a violation. Nobody is accused without having been seen.
-pub(super) fn judge(facts: &Facts) -> Option<Violation> {
-    let Facts { has_owner, by_git, writers, .. } = facts;
+pub(super) fn find_violation(facts: &ChangeEvidence) -> Option<Violation> {
+    let ChangeEvidence { has_owner, by_git, writers, .. } = facts;
     // What git checks out is in commits.
     let is_explained = if *has_owner {
-        writers.is_empty() || writers.iter().any(|writer| writer.whose == Whose::Owners)
+        writers.is_empty() || writers.iter().any(|writer| writer.origin == WriterOrigin::Owner)
     } else {
         *by_git
     };
     if is_explained {
         return None;
     }
-    let others = || writers.iter().find(|writer| writer.whose == Whose::Others);
-    let known = writers.iter().find(|writer| writer.session.is_some()).or_else(others).or(writers.first());
-    let what = what_happened(facts.kind);
-    let why = match known.map(|known| known.whose) {
+    let other_writer = || writers.iter().find(|writer| writer.origin == WriterOrigin::Other);
+    let known =
+        writers.iter().find(|writer| writer.session.is_some()).or_else(other_writer).or(writers.first());
+    let what = change_verb(facts.kind);
+    let why = match known.map(|known| known.origin) {
         _ if !has_owner => "though no session had it",
-        Some(Whose::Unknown) => "and whether its owner started that is not known",
+        Some(WriterOrigin::Unknown) => "and whether its owner started that is not known",
         _ => "which its owner did not start",
     };
     let detail = match known {
-        Some(Suspect { pid, name, .. }) => format!("it was {what} by {} (pid {pid}), {why}", plain(name)),
+        Some(WriterCandidate { pid, name, .. }) => {
+            format!("it was {what} by {} (pid {pid}), {why}", strip_control_characters(name))
+        }
         None => format!("it was {what}, though no session had it; nobody was seen doing it"),
     };
     Some(Violation { session: known.and_then(|known| known.session.clone()), detail })
 }
 
-fn what_happened(kind: Kind) -> &'static str {
+fn change_verb(kind: ChangeKind) -> &'static str {
     match kind {
-        Kind::Made => "made",
-        Kind::Arrived => "put in its place",
-        Kind::Written => "written",
-        Kind::Attributes => "given another mode, owner or time",
-        Kind::Gone => "removed or moved away",
-        Kind::FolderGone => "moved away with all that is in it",
+        ChangeKind::Created => "made",
+        ChangeKind::MovedIn => "put in its place",
+        ChangeKind::Written => "written",
+        ChangeKind::Attributes => "given another mode, owner or time",
+        ChangeKind::Removed => "removed or moved away",
+        ChangeKind::FolderMovedOut => "moved away with all that is in it",
     }
 }
 
 /// A program may call itself anything.
-fn plain(name: &str) -> String {
+fn strip_control_characters(name: &str) -> String {
     name.chars().map(|character| if character.is_control() { ' ' } else { character }).take(40).collect()
 }
 
@@ -89,24 +92,24 @@ fn plain(name: &str) -> String {
 mod tests {
     use super::*;
 
-    fn suspect(pid: u32, session: Option<&str>, is_owners: bool) -> Suspect {
+    fn suspect(pid: u32, session: Option<&str>, is_owner: bool) -> WriterCandidate {
         let session = session.map(|session| Holder::parse(session).unwrap());
-        let whose = if is_owners { Whose::Owners } else { Whose::Others };
-        Suspect { pid, name: "sh\n".into(), session, whose }
+        let whose = if is_owner { WriterOrigin::Owner } else { WriterOrigin::Other };
+        WriterCandidate { pid, name: "sh\n".into(), session, origin: whose }
     }
 
-    fn judged(has_owner: bool, by_git: bool, writers: Vec<Suspect>) -> Option<Violation> {
-        judge(&Facts { kind: Kind::Written, has_owner, by_git, writers })
+    fn judged(has_owner: bool, by_git: bool, writers: Vec<WriterCandidate>) -> Option<Violation> {
+        find_violation(&ChangeEvidence { kind: ChangeKind::Written, has_owner, by_git, writers })
     }
 
     // S4-15
     #[test]
     fn a_change_of_an_unowned_file_is_a_violation_unless_git_made_it() {
-        let nobody = judged(false, false, Vec::new()).unwrap();
-        assert_eq!(nobody.session, None);
-        assert_eq!(nobody.detail, "it was written, though no session had it; nobody was seen doing it");
-        let somebody = judged(false, false, vec![suspect(7, None, false)]).unwrap();
-        assert_eq!(somebody.detail, "it was written by sh  (pid 7), though no session had it");
+        let unobserved = judged(false, false, Vec::new()).unwrap();
+        assert_eq!(unobserved.session, None);
+        assert_eq!(unobserved.detail, "it was written, though no session had it; nobody was seen doing it");
+        let observed = judged(false, false, vec![suspect(7, None, false)]).unwrap();
+        assert_eq!(observed.detail, "it was written by sh  (pid 7), though no session had it");
         let agent = judged(false, false, vec![suspect(7, None, false), suspect(8, Some("two"), false)]);
         assert_eq!(agent.unwrap().session, Some(Holder::parse("two").unwrap()));
         assert_eq!(judged(false, true, Vec::new()), None);
@@ -127,11 +130,11 @@ mod tests {
 
     #[test]
     fn a_writer_without_known_parents_is_not_accused() {
-        let unknown = || Suspect { whose: Whose::Unknown, ..suspect(7, None, false) };
-        let told = judged(true, false, vec![unknown()]).unwrap();
-        assert_eq!(told.session, None);
+        let unknown = || WriterCandidate { origin: WriterOrigin::Unknown, ..suspect(7, None, false) };
+        let violation = judged(true, false, vec![unknown()]).unwrap();
+        assert_eq!(violation.session, None);
         assert_eq!(
-            told.detail,
+            violation.detail,
             "it was written by sh  (pid 7), and whether its owner started that is not known"
         );
         let told = judged(true, false, vec![unknown(), suspect(8, None, false)]).unwrap();

@@ -10,13 +10,13 @@
 //!                upgrade  what comes after HTTP, where both sides agreed on that
 //! ```
 
-mod guarded;
+mod connection;
+mod http_stream;
 mod limits;
-mod refuse;
+mod reject;
 mod serve;
 mod stream;
-mod talk;
-mod tracked;
+mod tracked_service;
 
 use std::io;
 use std::sync::Arc;
@@ -28,11 +28,11 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
 
-pub use self::limits::Limits;
+use self::connection::{ConnectionContext, run_connection};
+pub use self::limits::ConnectionLimits;
 pub(crate) use self::limits::Upgrade;
-use self::stream::Accepted;
+use self::stream::AcceptedConnection;
 pub(crate) use self::stream::{Peer, Stream};
-use self::talk::{Talk, talk};
 use crate::metrics::{GaugeGuard, Metrics};
 use crate::tls::Tls;
 
@@ -40,11 +40,11 @@ use crate::tls::Tls;
 const DRAIN_TIME: Duration = Duration::from_secs(8);
 /// How many local connections there is room for when the network has taken all there is: whoever is on the machine can
 /// still look at what is wrong.
-const ROOM_FOR_LOCALS: usize = 64;
+const RESERVED_LOCAL_CONNECTIONS: usize = 64;
 /// How many are told at once that there is no room. More are closed without a word.
-const MOST_TOLD: usize = 256;
+const MAX_REJECTIONS: usize = 256;
 /// How many idle connections are kept ready for their next request.
-const MOST_WARM: usize = 512;
+const MAX_WARM: usize = 512;
 
 pub(crate) struct Listeners {
     pub(crate) network: Option<TcpListener>,
@@ -56,17 +56,17 @@ pub(crate) struct Listeners {
 pub(crate) async fn serve(
     listeners: Listeners,
     router: Router,
-    limits: Limits,
+    limits: ConnectionLimits,
     metrics: Arc<Metrics>,
     mut stop: watch::Receiver<bool>,
 ) {
-    let room = Room::new(limits.within_the_system());
-    let told = Arc::new(Semaphore::new(MOST_TOLD));
-    let talking = Arc::new(Talk {
+    let slots = ConnectionSlots::new(limits.effective_connections());
+    let rejections = Arc::new(Semaphore::new(MAX_REJECTIONS));
+    let context = Arc::new(ConnectionContext {
         router,
         idle: limits.idle,
-        unread: limits.unread,
-        warm: Arc::new(Semaphore::new(MOST_WARM)),
+        write_timeout: limits.write_timeout,
+        warm: Arc::new(Semaphore::new(MAX_WARM)),
         tls: listeners.tls.clone(),
     });
     let mut connections = JoinSet::new();
@@ -77,19 +77,19 @@ pub(crate) async fn serve(
         };
         // What has ended takes no memory.
         while connections.try_join_next().is_some() {}
-        let Accepted { stream, peer, is_tls } = accepted;
-        let Some(permit) = room.take(peer) else {
+        let AcceptedConnection { stream, peer, is_tls } = accepted;
+        let Some(permit) = slots.take(peer) else {
             // A caller that expects TLS could not read a word.
-            if let Ok(permit) = told.clone().try_acquire_owned()
+            if let Ok(permit) = rejections.clone().try_acquire_owned()
                 && !is_tls
             {
-                connections.spawn(refuse::too_many(stream, permit));
+                connections.spawn(reject::reject_connection(stream, permit));
             }
             continue;
         };
-        let (talking, stop, counted) = (talking.clone(), stop.clone(), GaugeGuard::new(&metrics.connections));
+        let (talking, stop, counted) = (context.clone(), stop.clone(), GaugeGuard::new(&metrics.connections));
         connections.spawn(async move {
-            talk(stream, peer, is_tls, talking, stop).await;
+            run_connection(stream, peer, is_tls, talking, stop).await;
             drop((permit, counted));
         });
     }
@@ -100,27 +100,27 @@ pub(crate) async fn serve(
 }
 
 /// How many connections there may be.
-struct Room {
+struct ConnectionSlots {
     all: Arc<Semaphore>,
-    locals: Arc<Semaphore>,
+    reserved_local: Arc<Semaphore>,
 }
 
-impl Room {
+impl ConnectionSlots {
     fn new(connections: usize) -> Self {
         let semaphore = |room| Arc::new(Semaphore::new(room));
-        Self { all: semaphore(connections), locals: semaphore(ROOM_FOR_LOCALS) }
+        Self { all: semaphore(connections), reserved_local: semaphore(RESERVED_LOCAL_CONNECTIONS) }
     }
 
     fn take(&self, peer: Peer) -> Option<OwnedSemaphorePermit> {
         let permit = self.all.clone().try_acquire_owned().ok();
         permit.or_else(|| match peer {
             Peer::Network { .. } => None,
-            Peer::Local { .. } => self.locals.clone().try_acquire_owned().ok(),
+            Peer::Local { .. } => self.reserved_local.clone().try_acquire_owned().ok(),
         })
     }
 }
 
-async fn next(listeners: &Listeners) -> Accepted {
+async fn next(listeners: &Listeners) -> AcceptedConnection {
     loop {
         let accepted = tokio::select! {
             accepted = from_network(listeners) => accepted,
@@ -134,20 +134,20 @@ async fn next(listeners: &Listeners) -> Accepted {
     }
 }
 
-async fn from_network(listeners: &Listeners) -> io::Result<Accepted> {
+async fn from_network(listeners: &Listeners) -> io::Result<AcceptedConnection> {
     let Some(listener) = &listeners.network else { return std::future::pending().await };
     let (stream, address) = listener.accept().await?;
     // An answer is one small write: waiting for more to send would only delay it.
     let _ = stream.set_nodelay(true);
     let peer = Peer::Network { address: Some(address.ip()) };
-    Ok(Accepted { stream: Stream::Network(stream), peer, is_tls: listeners.tls.is_some() })
+    Ok(AcceptedConnection { stream: Stream::Network(stream), peer, is_tls: listeners.tls.is_some() })
 }
 
-async fn from_local(listeners: &Listeners) -> io::Result<Accepted> {
+async fn from_local(listeners: &Listeners) -> io::Result<AcceptedConnection> {
     let Some(listener) = &listeners.local else { return std::future::pending().await };
     let (stream, _) = listener.accept().await?;
     let peer = stream.peer_cred()?;
     let pid = peer.pid().and_then(|pid| u32::try_from(pid).ok());
     let peer = Peer::Local { uid: peer.uid(), pid };
-    Ok(Accepted { stream: Stream::Local(stream), peer, is_tls: false })
+    Ok(AcceptedConnection { stream: Stream::Local(stream), peer, is_tls: false })
 }

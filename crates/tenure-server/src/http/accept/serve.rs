@@ -10,24 +10,24 @@ use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep_until};
 
-use super::guarded::Guarded;
+use super::connection::ConnectionContext;
+use super::http_stream::HttpStream;
 use super::limits::Upgrade;
 use super::stream::{Peer, Stream};
-use super::talk::Talk;
-use super::tracked::{Activity, Tracked};
+use super::tracked_service::{Activity, TrackedService};
 
 /// A header must be complete within this time from its first byte.
-const HEADER_TIME: Duration = Duration::from_secs(5);
+const HEADER_TIMEOUT: Duration = Duration::from_secs(5);
 /// The most bytes of a request's line and headers.
-const MOST_HEADER_BYTES: usize = 32 << 10;
+const MAX_HEADER_BYTES: usize = 32 << 10;
 /// How long a connection is kept ready for its next request, where there is room for that.
 const WARM_TIME: Duration = Duration::from_secs(1);
 
-pub(super) enum Left {
+pub(super) enum ConnectionOutcome {
     /// Nothing is under way, and it can go on; `begun` is what was read of the next request.
     Idle {
         stream: Stream,
-        begun: Vec<u8>,
+        prefix: Vec<u8>,
     },
     Done {
         stream: Stream,
@@ -47,29 +47,29 @@ pub(super) enum Left {
 }
 
 /// What a poll of the connection tells.
-enum Step {
+enum ConnectionEvent {
     Ended(hyper::Result<()>),
     BecameIdle,
     BecameBusy,
 }
 
-type Http = Connection<TokioIo<Guarded>, Tracked>;
+type Http = Connection<TokioIo<HttpStream>, TrackedService>;
 
 /// Answers requests until the connection ends, or nothing more comes for a while.
 pub(super) async fn serve(
     stream: Stream,
     begun: Vec<u8>,
     peer: Peer,
-    shared: &Talk,
+    shared: &ConnectionContext,
     stop: &mut watch::Receiver<bool>,
-) -> Left {
+) -> ConnectionOutcome {
     let activity = Arc::new(Activity::default());
-    let service = Tracked::new(shared.router.clone(), peer, activity.clone());
-    let guarded = Guarded::new(stream, begun, shared.unread, activity.clone());
+    let service = TrackedService::new(shared.router.clone(), peer, activity.clone());
+    let guarded = HttpStream::new(stream, begun, shared.write_timeout, activity.clone());
     let mut connection = Builder::new()
         .timer(TokioTimer::new())
-        .header_read_timeout(HEADER_TIME)
-        .max_buf_size(MOST_HEADER_BYTES)
+        .header_read_timeout(HEADER_TIMEOUT)
+        .max_buf_size(MAX_HEADER_BYTES)
         .serve_connection(TokioIo::new(guarded), service);
     // Room among those that are kept ready, and until when; nothing while something is under way.
     let mut warm = None;
@@ -88,15 +88,15 @@ pub(super) async fn serve(
             }
             () = sleep_until(until.unwrap_or_else(Instant::now)), if until.is_some() => {
                 warm = None;
-                set_aside = Some(activity.begun());
+                set_aside = Some(activity.started());
                 Pin::new(&mut connection).graceful_shutdown();
                 continue;
             }
         };
         match step {
-            Step::Ended(result) => break result,
-            Step::BecameBusy => (warm, is_idle) = (None, false),
-            Step::BecameIdle => {
+            ConnectionEvent::Ended(result) => break result,
+            ConnectionEvent::BecameBusy => (warm, is_idle) = (None, false),
+            ConnectionEvent::BecameIdle => {
                 is_idle = true;
                 if is_stopping {
                     continue;
@@ -106,9 +106,9 @@ pub(super) async fn serve(
                     .clone()
                     .try_acquire_owned()
                     .ok()
-                    .map(|room| (room, Instant::now() + WARM_TIME));
+                    .map(|permit| (permit, Instant::now() + WARM_TIME));
                 if warm.is_none() {
-                    set_aside = Some(activity.begun());
+                    set_aside = Some(activity.started());
                     Pin::new(&mut connection).graceful_shutdown();
                 }
             }
@@ -117,27 +117,36 @@ pub(super) async fn serve(
     let parts = connection.into_parts();
     let (stream, unread) = parts.io.into_inner().into_parts();
     if let (Ok(()), Some(upgrade)) = (&result, activity.take_upgrade()) {
-        return Left::Upgraded { stream, begun: [&parts.read_buf[..], &unread[..]].concat(), upgrade };
+        return ConnectionOutcome::Upgraded {
+            stream,
+            begun: [&parts.read_buf[..], &unread[..]].concat(),
+            upgrade,
+        };
     }
     match result {
         // Hyper closed it because we said so, in the middle of nothing: for the caller nothing has changed.
-        Ok(()) if set_aside == Some(activity.begun()) && !is_stopping => {
-            Left::Idle { stream, begun: [&parts.read_buf[..], &unread[..]].concat() }
+        Ok(()) if set_aside == Some(activity.started()) && !is_stopping => {
+            ConnectionOutcome::Idle { stream, prefix: [&parts.read_buf[..], &unread[..]].concat() }
         }
-        Ok(()) => Left::Done { stream },
-        Err(error) if error.is_timeout() => Left::TooSlow { stream },
-        Err(error) if error.is_parse() => Left::Done { stream },
-        Err(_) => Left::Gone,
+        Ok(()) => ConnectionOutcome::Done { stream },
+        Err(error) if error.is_timeout() => ConnectionOutcome::TooSlow { stream },
+        Err(error) if error.is_parse() => ConnectionOutcome::Done { stream },
+        Err(_) => ConnectionOutcome::Gone,
     }
 }
 
-fn step(connection: &mut Http, activity: &Activity, was_idle: bool, context: &mut Context<'_>) -> Poll<Step> {
+fn step(
+    connection: &mut Http,
+    activity: &Activity,
+    was_idle: bool,
+    context: &mut Context<'_>,
+) -> Poll<ConnectionEvent> {
     if let Poll::Ready(result) = connection.poll_without_shutdown(context) {
-        return Poll::Ready(Step::Ended(result));
+        return Poll::Ready(ConnectionEvent::Ended(result));
     }
     match (was_idle, activity.is_idle()) {
-        (false, true) => Poll::Ready(Step::BecameIdle),
-        (true, false) => Poll::Ready(Step::BecameBusy),
+        (false, true) => Poll::Ready(ConnectionEvent::BecameIdle),
+        (true, false) => Poll::Ready(ConnectionEvent::BecameBusy),
         _ => Poll::Pending,
     }
 }

@@ -26,7 +26,7 @@ pub(crate) enum Peer {
 }
 
 /// A connection that was just made.
-pub(super) struct Accepted {
+pub(super) struct AcceptedConnection {
     pub(super) stream: Stream,
     pub(super) peer: Peer,
     /// Whether it has to begin with a handshake.

@@ -7,79 +7,79 @@ use axum::extract::FromRequestParts;
 use axum::http::request::Parts;
 use tenure_api::Code;
 use tenure_core::kernel::Principal;
-use tenure_core::rules::overlap::Reach;
+use tenure_core::rules::overlap::ResourcePattern;
 
-use crate::http::answer::Failure;
-use crate::tokens::{Given, Scope, Scopes};
+use crate::http::response::HttpError;
+use crate::tokens::{StoredToken, TokenScope, TokenScopes};
 
 /// Who speaks. Every request that needs a scope has one: a handler takes it as an argument.
 #[derive(Clone)]
 pub(crate) struct Caller {
     /// To whom leases and holders belong.
     pub(crate) principal: Principal,
-    pub(crate) scopes: Scopes,
+    pub(crate) scopes: TokenScopes,
     /// On what: resources that begin with one of these. None is all of them.
     pub(crate) resources: Arc<[String]>,
     /// The token that it speaks with, if an admin made it: it may end while the request is open.
-    token: Option<Arc<Given>>,
+    token: Option<Arc<StoredToken>>,
 }
 
 impl Caller {
-    pub(crate) fn new(principal: Principal, scopes: Scopes, resources: Arc<[String]>) -> Self {
+    pub(crate) fn new(principal: Principal, scopes: TokenScopes, resources: Arc<[String]>) -> Self {
         Self { principal, scopes, resources, token: None }
     }
 
     pub(crate) fn admin(principal: Principal) -> Self {
-        Self::new(principal, Scopes::from_iter([Scope::Admin]), Arc::default())
+        Self::new(principal, TokenScopes::from_iter([TokenScope::Admin]), Arc::default())
     }
 
     /// Whoever speaks with this token, for as long as that is good.
-    pub(crate) fn with(token: Arc<Given>) -> Self {
+    pub(crate) fn with_token(token: Arc<StoredToken>) -> Self {
         let caller = Self::new(token.principal.clone(), token.scopes, token.resources.clone());
         Self { token: Some(token), ..caller }
     }
 
     /// Refuses a caller without this scope, by saying what is missing. The table of routes has asked already; this is
     /// for what depends on the request.
-    pub(crate) fn require(&self, scope: Scope) -> Result<(), Failure> {
+    pub(crate) fn require(&self, scope: TokenScope) -> Result<(), HttpError> {
         self.require_one_of(&[scope])
     }
 
     /// The same where one of several is enough.
-    pub(crate) fn require_one_of(&self, scopes: &[Scope]) -> Result<(), Failure> {
-        self.must_be_good()?;
-        if scopes.iter().any(|scope| self.scopes.contain(*scope)) {
+    pub(crate) fn require_one_of(&self, scopes: &[TokenScope]) -> Result<(), HttpError> {
+        self.require_valid()?;
+        if scopes.iter().any(|scope| self.scopes.contains(*scope)) {
             return Ok(());
         }
-        let have: Vec<_> = self.scopes.named().map(Scope::as_str).collect();
-        let need: Vec<_> = scopes.iter().map(|scope| format!("`{scope}`")).collect();
+        let have: Vec<_> = self.scopes.explicit_scopes().map(TokenScope::as_str).collect();
+        let required: Vec<_> = scopes.iter().map(|scope| format!("`{scope}`")).collect();
         let detail =
-            format!("this needs the scope {}; the token has: {}", need.join(" or "), have.join(", "));
-        Err(Failure::new(Code::Forbidden, detail))
+            format!("this needs the scope {}; the token has: {}", required.join(" or "), have.join(", "));
+        Err(HttpError::new(Code::Forbidden, detail))
     }
 
     /// Refuses a caller that may not act on this resource. To be asked when the resource is known, right before
     /// anything is done: a token that ended while its body came in is refused here too.
-    pub(crate) fn require_resource(&self, resource: &str) -> Result<(), Failure> {
-        self.must_be_good()?;
+    pub(crate) fn require_resource(&self, resource: &str) -> Result<(), HttpError> {
+        self.require_valid()?;
         if self.covers(resource) {
             return Ok(());
         }
         let prefixes = self.resources.join(", ");
         let mut detail = format!("the token may act only on resources that begin with: {prefixes}");
         if self.resources.iter().any(|prefix| resource.starts_with(prefix.as_str())) {
-            let means = Reach::of(resource).literal();
+            let means = ResourcePattern::from_name(resource).literal();
             detail.push_str(&format!(
                 "; this pattern means whatever begins with {means}, where its first wildcard stands; name what is meant one by one"
             ));
         }
-        Err(Failure::new(Code::Forbidden, detail))
+        Err(HttpError::new(Code::Forbidden, detail))
     }
 
     /// Rejects a caller that is not an admin, and an admin token that is limited to some resources. For requests that
     /// concern the whole server; `action` says which.
-    pub(crate) fn require_unlimited_admin(&self, action: &str) -> Result<(), Failure> {
-        self.require(Scope::Admin)?;
+    pub(crate) fn require_unlimited_admin(&self, action: &str) -> Result<(), HttpError> {
+        self.require(TokenScope::Admin)?;
         if self.resources.is_empty() {
             return Ok(());
         }
@@ -87,30 +87,32 @@ impl Caller {
         let detail = format!(
             "{action} needs an admin token for all resources; this token is limited to resources that begin with: {prefixes}"
         );
-        Err(Failure::new(Code::Forbidden, detail))
+        Err(HttpError::new(Code::Forbidden, detail))
     }
 
     /// Whether this resource is shown to the caller in lists, queues and events.
-    pub(crate) fn may_see(&self, resource: &str) -> bool {
-        self.is_good() && self.covers(resource)
+    pub(crate) fn can_see(&self, resource: &str) -> bool {
+        self.is_valid() && self.covers(resource)
     }
 
     /// Whether the token still counts; an open stream ends when it does not.
-    pub(crate) fn is_good(&self) -> bool {
-        self.token.as_ref().is_none_or(|token| token.is_good_now())
+    pub(crate) fn is_valid(&self) -> bool {
+        self.token.as_ref().is_none_or(|token| token.is_valid_now())
     }
 
     /// A pattern is more than its name: `FILE:app/[id]/*` means whatever begins with `FILE:app/`, and all of that counts.
     fn covers(&self, resource: &str) -> bool {
         let is_within = |prefix: &String| {
             resource.starts_with(prefix.as_str())
-                && Reach::of(resource).literal().starts_with(Reach::of(prefix).literal())
+                && ResourcePattern::from_name(resource)
+                    .literal()
+                    .starts_with(ResourcePattern::from_name(prefix).literal())
         };
         self.resources.is_empty() || self.resources.iter().any(is_within)
     }
 
-    fn must_be_good(&self) -> Result<(), Failure> {
-        if self.is_good() { Ok(()) } else { Err(super::unauthorized("the token is no longer good")) }
+    fn require_valid(&self) -> Result<(), HttpError> {
+        if self.is_valid() { Ok(()) } else { Err(super::unauthorized("the token is no longer good")) }
     }
 }
 

@@ -1,7 +1,7 @@
 //! Who speaks, and whether that is enough.
 
 mod caller;
-mod needs;
+mod permissions;
 
 use std::sync::Arc;
 
@@ -14,14 +14,14 @@ use tenure_core::kernel::Principal;
 
 pub(crate) use self::caller::Caller;
 #[cfg(test)]
-pub(crate) use self::needs::routes;
-pub(crate) use self::needs::scopes_of;
-use self::needs::{DEVICE, Need, need_of};
+pub(crate) use self::permissions::routes;
+pub(crate) use self::permissions::scopes_of;
+use self::permissions::{DEVICE, RoutePermission, permission_of};
 use super::accept::Peer;
-use super::answer::Failure;
+use super::response::HttpError;
 use crate::app::App;
 use crate::intents;
-use crate::tokens::{Now, Scope, Scopes};
+use crate::tokens::{TokenClockReading, TokenScope, TokenScopes};
 
 /// The principal of the admin token.
 pub(in crate::http) const ADMIN: &str = "admin";
@@ -35,16 +35,16 @@ pub(crate) async fn require(
     State(app): State<Arc<App>>,
     mut request: Request,
     next: Next,
-) -> Result<Response, Failure> {
+) -> Result<Response, HttpError> {
     let Some(route) = request.extensions().get::<MatchedPath>() else { return Ok(next.run(request).await) };
-    let need = match need_of(request.method(), route.as_str()) {
+    let permission = match permission_of(request.method(), route.as_str()) {
         Ok(need) => need,
         Err(response) => return Ok(*response),
     };
-    let enough: &[Scope] = match &need {
-        Need::Nothing => return Ok(next.run(request).await),
-        Need::Scope(scope) => std::slice::from_ref(scope),
-        Need::Device => &DEVICE,
+    let enough: &[TokenScope] = match &permission {
+        RoutePermission::Public => return Ok(next.run(request).await),
+        RoutePermission::Scope(scope) => std::slice::from_ref(scope),
+        RoutePermission::Device => &DEVICE,
     };
     let caller = caller(&app, &request)?;
     caller.require_one_of(enough)?;
@@ -53,62 +53,64 @@ pub(crate) async fn require(
 }
 
 /// Who speaks to a device behind this server, whose addresses are in no table.
-pub(crate) fn device_caller(app: &App, request: &Request) -> Result<Caller, Failure> {
+pub(crate) fn device_caller(app: &App, request: &Request) -> Result<Caller, HttpError> {
     let caller = caller(app, request)?;
     caller.require_one_of(&DEVICE)?;
     Ok(caller)
 }
 
-fn caller(app: &App, request: &Request) -> Result<Caller, Failure> {
+fn caller(app: &App, request: &Request) -> Result<Caller, HttpError> {
     let Some(token) = bearer(request.headers()) else {
         let peer = request.extensions().get().copied().unwrap_or(Peer::Network { address: None });
         return match peer {
-            Peer::Local { uid, .. } if !shows_something(request.headers()) => local(app, uid),
+            Peer::Local { uid, .. } if !has_credentials(request.headers()) => local(app, uid),
             _ => Err(unauthorized("there is no bearer token")),
         };
     };
     caller_of(app, token)
 }
 
-pub(crate) fn caller_of(app: &App, token: &str) -> Result<Caller, Failure> {
-    if app.admin.is(token) {
+pub(crate) fn caller_of(app: &App, token: &str) -> Result<Caller, HttpError> {
+    if app.admin.matches(token) {
         return Ok(Caller::admin(Principal::parse(ADMIN)?));
     }
-    let given = app.given.find(token, Now::read());
+    let token = app.api_tokens.find(token, TokenClockReading::read());
     // A token from before sessions were may have a name that is the server's own by now.
-    let given = given.filter(|given| !given.principal.as_str().starts_with(intents::DOMAIN));
+    let given = token.filter(|given| !given.principal.as_str().starts_with(intents::DOMAIN));
     let given = given.ok_or_else(|| unauthorized("the bearer token is not known, or no longer good"))?;
-    Ok(Caller::with(given))
+    Ok(Caller::with_token(given))
 }
 
 /// A user of this machine, on the local socket. The system says which one it is.
-fn local(app: &App, uid: u32) -> Result<Caller, Failure> {
+fn local(app: &App, uid: u32) -> Result<Caller, HttpError> {
     let principal = Principal::parse(&format!("{LOCAL}{uid}"))?;
     let scopes = rights(uid, rustix::process::geteuid().as_raw(), &app.local_users).ok_or_else(|| {
         let detail = "may not use this socket; `[socket] users` in the configuration says who may";
-        Failure::new(Code::Forbidden, format!("the user {uid} {detail}"))
+        HttpError::new(Code::Forbidden, format!("the user {uid} {detail}"))
     })?;
     Ok(Caller::new(principal, scopes, Arc::default()))
 }
 
 /// What a user of this machine may do; nothing at all where nobody let it in.
-fn rights(uid: u32, own: u32, others: &[u32]) -> Option<Scopes> {
+fn rights(uid: u32, own: u32, allowed_users: &[u32]) -> Option<TokenScopes> {
     if uid == 0 || uid == own {
-        return Some(Scopes::from_iter([Scope::Admin]));
+        return Some(TokenScopes::from_iter([TokenScope::Admin]));
     }
-    others.contains(&uid).then(|| Scopes::from_iter([Scope::LeasesRead, Scope::LeasesWrite]))
+    allowed_users
+        .contains(&uid)
+        .then(|| TokenScopes::from_iter([TokenScope::LeasesRead, TokenScope::LeasesWrite]))
 }
 
 /// Whether the caller wants to be known by more than its user, though that cannot be read.
-fn shows_something(headers: &HeaderMap) -> bool {
+fn has_credentials(headers: &HeaderMap) -> bool {
     headers.contains_key(header::AUTHORIZATION) || headers.contains_key("x-api-key")
 }
 
 /// The refusal of somebody who does not say who speaks.
-fn unauthorized(what: &str) -> Failure {
+fn unauthorized(what: &str) -> HttpError {
     let remedy = "send the header `Authorization: Bearer …` with a token that an admin made, or with the one from \
                   admin.token in the data directory";
-    Failure::new(Code::Unauthorized, format!("{what}; {remedy}"))
+    HttpError::new(Code::Unauthorized, format!("{what}; {remedy}"))
 }
 
 /// The bearer token, if there is exactly one. Clients of devices call it an API key, and know another header for it.
@@ -130,11 +132,11 @@ mod tests {
 
     #[test]
     fn root_and_the_server_user_are_admins_and_listed_users_get_lease_scopes() {
-        let admin = Some(Scopes::from_iter([Scope::Admin]));
+        let admin = Some(TokenScopes::from_iter([TokenScope::Admin]));
         assert_eq!((rights(0, 1000, &[]), rights(1000, 1000, &[])), (admin, admin));
         assert_eq!(rights(1001, 1000, &[]), None);
         let user = rights(1001, 1000, &[1002, 1001]).unwrap();
-        assert!(user.contain(Scope::LeasesRead) && user.contain(Scope::LeasesWrite));
-        assert!(!user.contain(Scope::Admin));
+        assert!(user.contains(TokenScope::LeasesRead) && user.contains(TokenScope::LeasesWrite));
+        assert!(!user.contains(TokenScope::Admin));
     }
 }

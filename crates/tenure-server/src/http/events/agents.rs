@@ -2,40 +2,40 @@
 
 use std::sync::Arc;
 
-use tenure_api::{AgentChange, Wanted};
+use tenure_api::{AgentEventDetails, ResourceAccess};
 use tenure_core::kernel::{
-    Agent, AgentEvent, Anchor, Fence, Holder, LedgerTag, Mode, Pending, Phase, Principal, Resource, Span,
-    Tick, Ticket, Want,
+    AgentEvent, AgentPhase, AgentRecord, AgentWait, ClockAnchor, Fence, Holder, LeaseMode, LeaseRequest,
+    LedgerTag, Principal, Resource, Tick, TickDuration, Ticket,
 };
 
-use crate::http::names::time_by;
+use crate::http::host_names::format_tick_with_anchor;
 
 /// An agent at one moment. What is not known any more is left out.
 #[derive(Debug, Default)]
-pub(super) struct AgentThen {
+pub(super) struct AgentSnapshot {
     agent: Option<Holder>,
     /// To whom it belongs: who may hear of what names no resource.
     pub(super) principal: Option<Principal>,
     session: Option<Arc<str>>,
     priority: Option<u64>,
-    phase: Option<Phase>,
+    phase: Option<AgentPhase>,
     epoch: Option<u64>,
     ticket: Option<Ticket>,
-    wants: Vec<(Resource, Mode)>,
+    requested: Vec<(Resource, LeaseMode)>,
     until: Option<Tick>,
     retry_at: Option<Tick>,
-    outside: Vec<(Resource, Mode)>,
+    outside: Vec<(Resource, LeaseMode)>,
     leases: Vec<Fence>,
-    held: Option<Span>,
+    held: Option<TickDuration>,
     pub(super) cause: Option<&'static str>,
 }
 
-impl AgentThen {
+impl AgentSnapshot {
     /// The agent right after `event`. `known` is what an agent was before, and `waiting` what a ticket was for.
-    pub(super) fn after(
+    pub(super) fn after_event(
         event: &AgentEvent,
-        known: impl Fn(&Holder) -> Option<Agent>,
-        waiting: impl Fn(Ticket) -> Option<Pending>,
+        known: impl Fn(&Holder) -> Option<AgentRecord>,
+        waiting: impl Fn(Ticket) -> Option<AgentWait>,
     ) -> Self {
         match event {
             AgentEvent::Began { rank, principal, session, .. } => Self {
@@ -46,7 +46,7 @@ impl AgentThen {
             },
             AgentEvent::Waits(pending) => Self {
                 ticket: Some(pending.ticket),
-                wants: wanted(&pending.wants),
+                requested: requested_resources(&pending.requests),
                 until: Some(pending.until),
                 priority: Some(pending.rank.priority),
                 ..Self::of(&pending.rank.agent, known)
@@ -54,8 +54,13 @@ impl AgentThen {
             AgentEvent::Left { ticket, end, .. } => {
                 let pending = waiting(*ticket);
                 let then = pending.as_ref().map(|pending| Self::of(&pending.rank.agent, known));
-                let wants = pending.map(|pending| wanted(&pending.wants)).unwrap_or_default();
-                Self { ticket: Some(*ticket), wants, cause: Some(end.as_str()), ..then.unwrap_or_default() }
+                let wants = pending.map(|pending| requested_resources(&pending.requests)).unwrap_or_default();
+                Self {
+                    ticket: Some(*ticket),
+                    requested: wants,
+                    cause: Some(end.as_str()),
+                    ..then.unwrap_or_default()
+                }
             }
             AgentEvent::Died { agent, retry_at, .. } => {
                 Self { retry_at: Some(*retry_at), ..Self::of(agent, known) }
@@ -77,7 +82,7 @@ impl AgentThen {
         }
     }
 
-    fn of(agent: &Holder, known: impl Fn(&Holder) -> Option<Agent>) -> Self {
+    fn of(agent: &Holder, known: impl Fn(&Holder) -> Option<AgentRecord>) -> Self {
         let known = known(agent);
         let known = known.as_ref();
         Self {
@@ -92,34 +97,34 @@ impl AgentThen {
     }
 
     pub(super) fn resources(&self) -> impl Iterator<Item = &Resource> + Clone {
-        self.wants.iter().chain(&self.outside).map(|(resource, _)| resource)
+        self.requested.iter().chain(&self.outside).map(|(resource, _)| resource)
     }
 
-    pub(super) fn shown(&self, at: Tick, tag: LedgerTag, anchor: Anchor) -> AgentChange {
-        let each = |list: &[(Resource, Mode)]| {
-            let one = |(resource, mode): &(Resource, Mode)| Wanted {
+    pub(super) fn to_view(&self, at: Tick, tag: LedgerTag, anchor: ClockAnchor) -> AgentEventDetails {
+        let each = |list: &[(Resource, LeaseMode)]| {
+            let one = |(resource, mode): &(Resource, LeaseMode)| ResourceAccess {
                 resource: resource.as_str().to_owned(),
                 predicate: mode.as_str().to_owned(),
             };
             list.iter().map(one).collect()
         };
-        AgentChange {
+        AgentEventDetails {
             agent_id: self.agent.as_ref().map_or_else(String::new, |agent| agent.as_str().to_owned()),
             session_id: self.session.as_ref().map(|session| session.to_string()),
             state: self.phase.map(|phase| phase.as_str().to_owned()),
             priority_timestamp: self.priority,
             epoch: self.epoch,
             ticket: self.ticket.map(|ticket| ticket.0),
-            wants: each(&self.wants),
-            wait_until: self.until.map(|until| time_by(anchor, until)),
+            wants: each(&self.requested),
+            wait_until: self.until.map(|until| format_tick_with_anchor(anchor, until)),
             retry_after_ms: self.retry_at.map(|retry_at| retry_at.since(at).0.div_ceil(1_000)),
             outside: each(&self.outside),
             leases: self.leases.iter().map(|fence| tag.lease_id(*fence)).collect(),
-            held_ms: self.held.map(Span::as_millis),
+            held_ms: self.held.map(TickDuration::as_millis),
         }
     }
 }
 
-fn wanted(wants: &[Want]) -> Vec<(Resource, Mode)> {
+fn requested_resources(wants: &[LeaseRequest]) -> Vec<(Resource, LeaseMode)> {
     wants.iter().map(|want| (want.resource.clone(), want.mode)).collect()
 }

@@ -1,13 +1,13 @@
 //! The session of a coding agent and the file that an event is about, as they were right after it.
 
-use tenure_api::FileChange;
-use tenure_core::kernel::{Anchor, FileEvent, FileSession, FileTicket, Holder, Resource, Tick, Ticket};
+use tenure_api::FileEventDetails;
+use tenure_core::kernel::{ClockAnchor, FileEvent, FileSession, Holder, Resource, RetryTicket, Tick, Ticket};
 
-use crate::http::names::time_by;
+use crate::http::host_names::format_tick_with_anchor;
 
 /// What an event about files is about. What is not known any more is left out.
 #[derive(Debug, Default)]
-pub(super) struct FileThen {
+pub(super) struct FileSnapshot {
     session: Option<Holder>,
     agent: Option<String>,
     name: Option<String>,
@@ -20,20 +20,20 @@ pub(super) struct FileThen {
     pub(super) detail: Option<String>,
 }
 
-impl FileThen {
+impl FileSnapshot {
     /// What it is about right after `event`. `known` is what a session was before, and `wanted` what a ticket was for.
-    pub(super) fn after(
+    pub(super) fn after_event(
         event: &FileEvent,
         known: impl Fn(&Holder) -> Option<FileSession>,
-        wanted: impl Fn(Ticket) -> Option<FileTicket>,
+        wanted: impl Fn(Ticket) -> Option<RetryTicket>,
     ) -> Self {
         let of_ticket = |ticket: Ticket| {
-            let wanted = wanted(ticket);
-            let of = wanted.as_ref().map(|wanted| Self::of(&wanted.session, &known)).unwrap_or_default();
-            let resource = wanted.map(|wanted| wanted.want.resource);
+            let ticket_of = wanted(ticket);
+            let of = ticket_of.as_ref().map(|wanted| Self::of(&wanted.session, &known)).unwrap_or_default();
+            let resource = ticket_of.map(|wanted| wanted.request.resource);
             Self { ticket: Some(ticket), resource, ..of }
         };
-        let said = |text: &str| Some(text.to_owned()).filter(|text| !text.is_empty());
+        let nonempty = |text: &str| Some(text.to_owned()).filter(|text| !text.is_empty());
         match event {
             FileEvent::Began { session, .. } => Self {
                 session: Some(session.id.clone()),
@@ -45,26 +45,26 @@ impl FileThen {
                 Self::of(session, &known)
             }
             FileEvent::Contended(contended) => Self {
-                resource: Some(contended.want.resource.clone()),
+                resource: Some(contended.request.resource.clone()),
                 owner: Some(contended.owner.clone()),
                 ticket: Some(contended.ticket),
                 retry_at: Some(contended.retry_at),
-                circle: contended.circle.clone(),
+                circle: contended.cycle.clone(),
                 ..Self::of(&contended.session, &known)
             },
-            FileEvent::Blocked { ticket, found } => Self {
+            FileEvent::Blocked { ticket, report: found } => Self {
                 owner: Some(found.owner.holder.clone()),
-                circle: found.circle.clone(),
+                circle: found.cycle.clone(),
                 ..of_ticket(*ticket)
             },
             FileEvent::Closed { ticket, end, .. } => Self { cause: Some(end.as_str()), ..of_ticket(*ticket) },
             FileEvent::Ended { session, end, detail, .. } => {
-                Self { cause: Some(end.as_str()), detail: said(detail), ..Self::of(session, &known) }
+                Self { cause: Some(end.as_str()), detail: nonempty(detail), ..Self::of(session, &known) }
             }
             FileEvent::Violated { resource, owner, session, detail, .. } => Self {
                 resource: Some(resource.clone()),
                 owner: owner.clone(),
-                detail: said(detail),
+                detail: nonempty(detail),
                 ..session.as_ref().map(|session| Self::of(session, &known)).unwrap_or_default()
             },
         }
@@ -89,16 +89,16 @@ impl FileThen {
         name(&self.session) + name(&self.owner) + resource + circle + detail + 256
     }
 
-    pub(super) fn shown(&self, anchor: Anchor) -> FileChange {
+    pub(super) fn to_view(&self, anchor: ClockAnchor) -> FileEventDetails {
         let text = |holder: &Holder| holder.as_str().to_owned();
-        FileChange {
+        FileEventDetails {
             holder: self.session.as_ref().map(text).unwrap_or_default(),
             agent: self.agent.clone(),
             session: self.name.clone(),
             resource: self.resource.as_ref().map(|resource| resource.as_str().to_owned()),
             owner: self.owner.as_ref().map(text),
             ticket: self.ticket.map(|ticket| ticket.0),
-            retry_at: self.retry_at.map(|at| time_by(anchor, at)),
+            retry_at: self.retry_at.map(|at| format_tick_with_anchor(anchor, at)),
             circle: self.circle.iter().map(text).collect(),
         }
     }

@@ -2,9 +2,9 @@
 
 use tenure_core::kernel::{Event, Principal, Resource};
 
-use super::happened::{About, Happened};
-use crate::http::answer::Failure;
+use super::encoded_event::{EncodedEvent, EventSubject};
 use crate::http::auth::Caller;
+use crate::http::response::HttpError;
 
 pub(super) struct Filter {
     caller: Caller,
@@ -27,7 +27,7 @@ enum Kinds {
 }
 
 impl Filter {
-    pub(super) fn new(caller: Caller, resource: Option<&str>, kind: Option<&str>) -> Result<Self, Failure> {
+    pub(super) fn new(caller: Caller, resource: Option<&str>, kind: Option<&str>) -> Result<Self, HttpError> {
         let resource = match resource {
             None => None,
             Some("*") => Some(Pattern::BeginsWith(String::new())),
@@ -43,34 +43,34 @@ impl Filter {
         Ok(Self { caller, resource, kinds: kinds(kind)? })
     }
 
-    pub(super) fn is_good(&self) -> bool {
-        self.caller.is_good()
+    pub(super) fn is_valid(&self) -> bool {
+        self.caller.is_valid()
     }
 
-    pub(super) fn passes(&self, event: &Happened) -> bool {
-        let is_wanted = match &self.kinds {
+    pub(super) fn matches(&self, event: &EncodedEvent) -> bool {
+        let is_selected = match &self.kinds {
             Kinds::Usual => event.kind.starts_with("lease.") || event.kind.starts_with("wait."),
             Kinds::Every => true,
             Kinds::Only(pattern) => pattern.fits(event.kind),
         };
-        is_wanted && self.passes_resource(&event.about)
+        is_selected && self.passes_resource(&event.subject)
     }
 
-    fn passes_resource(&self, about: &About) -> bool {
+    fn passes_resource(&self, about: &EventSubject) -> bool {
         let fits = |resource: &Resource| {
             self.resource.as_ref().is_none_or(|pattern| pattern.fits(resource.as_str()))
         };
-        let is_seen = |resource: &Resource| self.caller.may_see(resource.as_str());
+        let is_seen = |resource: &Resource| self.caller.can_see(resource.as_str());
         match about {
-            About::Nothing => self.resource.is_none(),
-            About::Lease(facts) => match &facts.start {
+            EventSubject::Nothing => self.resource.is_none(),
+            EventSubject::Lease(facts) => match &facts.start {
                 Some(start) => fits(&start.resource) && is_seen(&start.resource),
                 // Nobody knows any more what it was about, so only who may see everything is told.
-                None => self.resource.is_none() && self.caller.may_see(""),
+                None => self.resource.is_none() && self.caller.can_see(""),
             },
-            About::Session(Some(then)) => fits(&then.resource) && is_seen(&then.resource),
-            About::Session(None) => self.resource.is_none() && self.caller.may_see(""),
-            About::Agent(then) => {
+            EventSubject::IntentSession(Some(then)) => fits(&then.resource) && is_seen(&then.resource),
+            EventSubject::IntentSession(None) => self.resource.is_none() && self.caller.can_see(""),
+            EventSubject::Agent(then) => {
                 let mut names = then.resources();
                 match names.clone().next() {
                     Some(_) => names.clone().any(fits) && names.all(is_seen),
@@ -78,16 +78,16 @@ impl Filter {
                     None => self.resource.is_none() && self.is_for(then.principal.as_ref()),
                 }
             }
-            About::File(then) => match &then.resource {
+            EventSubject::File(then) => match &then.resource {
                 Some(resource) => fits(resource) && is_seen(resource),
-                None => self.resource.is_none() && self.caller.may_see(""),
+                None => self.resource.is_none() && self.caller.can_see(""),
             },
-            About::Wait(wait) => match &wait.queued {
-                Some(asked) => {
-                    let mut names = asked.wants.iter().map(|(resource, _)| resource);
+            EventSubject::Wait(wait) => match &wait.request {
+                Some(request) => {
+                    let mut names = request.requested.iter().map(|(resource, _)| resource);
                     names.clone().any(fits) && names.all(is_seen)
                 }
-                None => self.resource.is_none() && self.caller.may_see(""),
+                None => self.resource.is_none() && self.caller.can_see(""),
             },
         }
     }
@@ -95,11 +95,11 @@ impl Filter {
 
 impl Filter {
     fn is_for(&self, principal: Option<&Principal>) -> bool {
-        self.caller.may_see("") || self.caller.is_good() && principal == Some(&self.caller.principal)
+        self.caller.can_see("") || self.caller.is_valid() && principal == Some(&self.caller.principal)
     }
 }
 
-fn kinds(asked: Option<&str>) -> Result<Kinds, Failure> {
+fn kinds(asked: Option<&str>) -> Result<Kinds, HttpError> {
     let pattern = match asked {
         None => return Ok(Kinds::Usual),
         Some("*") => return Ok(Kinds::Every),
@@ -113,7 +113,7 @@ fn kinds(asked: Option<&str>) -> Result<Kinds, Failure> {
     }
     let reason =
         format!("must be `*`, a beginning such as `lease.*`, or one of {}", Event::TYPE_NAMES.join(", "));
-    Err(Failure::invalid("type", &reason))
+    Err(HttpError::invalid("type", &reason))
 }
 
 impl Pattern {

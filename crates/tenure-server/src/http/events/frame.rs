@@ -3,13 +3,13 @@
 use axum::body::Bytes;
 use tenure_api::ServerEvent;
 
-use super::happened::Happened;
+use super::encoded_event::EncodedEvent;
 
 /// How long a client that lost its connection waits before it comes back, in milliseconds.
 const RETRY: u32 = 1_000;
 
 /// An event. It has no name, so that browsers hand it to `onmessage`.
-pub(super) fn event(epoch: u64, event: &ServerEvent) -> Bytes {
+pub(super) fn encode_event(epoch: u64, event: &ServerEvent) -> Bytes {
     let mut frame = format!("id: {epoch}-{}\ndata: ", event.seq).into_bytes();
     put_json(&mut frame, event);
     frame.into()
@@ -17,20 +17,20 @@ pub(super) fn event(epoch: u64, event: &ServerEvent) -> Bytes {
 
 /// How somebody is told of events.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in crate::http) enum Form {
+pub(in crate::http) enum EventFormat {
     ServerSent,
     /// As answers to a command on a WebSocket, with a comma after each.
-    Answers {
+    WebSocket {
         id: u64,
     },
 }
 
-impl Form {
+impl EventFormat {
     /// An event, added to what is sent together.
-    pub(super) fn put_event(self, piece: &mut Vec<u8>, epoch: u64, event: &Happened) {
+    pub(super) fn put_event(self, piece: &mut Vec<u8>, epoch: u64, event: &EncodedEvent) {
         match self {
-            Form::ServerSent => piece.extend_from_slice(event.frame(epoch)),
-            Form::Answers { id } => {
+            EventFormat::ServerSent => piece.extend_from_slice(event.frame(epoch)),
+            EventFormat::WebSocket { id } => {
                 piece.extend_from_slice(format!("{{\"id\":{id},\"event\":").as_bytes());
                 piece.extend_from_slice(json_of(event.frame(epoch)));
                 piece.extend_from_slice(format!(",\"at\":\"{epoch}-{}\"}},", event.seq).as_bytes());
@@ -41,8 +41,10 @@ impl Form {
     /// The first words: from where on to resume, if not even one event came.
     pub(super) fn greeting(self, epoch: u64, after: u64) -> Bytes {
         match self {
-            Form::ServerSent => format!("retry: {RETRY}\nid: {epoch}-{after}\n\n").into(),
-            Form::Answers { id } => format!("{{\"id\":{id},\"ok\":{{\"at\":\"{epoch}-{after}\"}}}},").into(),
+            EventFormat::ServerSent => format!("retry: {RETRY}\nid: {epoch}-{after}\n\n").into(),
+            EventFormat::WebSocket { id } => {
+                format!("{{\"id\":{id},\"ok\":{{\"at\":\"{epoch}-{after}\"}}}},").into()
+            }
         }
     }
 
@@ -50,8 +52,8 @@ impl Form {
     /// again, and does not ask for what is pruned by then.
     pub(super) fn heartbeat(self, epoch: u64, after: u64) -> Bytes {
         match self {
-            Form::ServerSent => format!(": heartbeat\nid: {epoch}-{after}\n\n").into(),
-            Form::Answers { id } => format!("{{\"id\":{id},\"at\":\"{epoch}-{after}\"}},").into(),
+            EventFormat::ServerSent => format!(": heartbeat\nid: {epoch}-{after}\n\n").into(),
+            EventFormat::WebSocket { id } => format!("{{\"id\":{id},\"at\":\"{epoch}-{after}\"}},").into(),
         }
     }
 
@@ -72,11 +74,11 @@ impl Form {
         };
         let mut frame = Vec::new();
         match self {
-            Form::ServerSent => {
+            EventFormat::ServerSent => {
                 frame.extend_from_slice(format!("event: resync\nid: {epoch}-{after}\ndata: ").as_bytes());
                 put_json(&mut frame, &event);
             }
-            Form::Answers { id } => {
+            EventFormat::WebSocket { id } => {
                 frame.extend_from_slice(format!("{{\"id\":{id},\"event\":").as_bytes());
                 put_json(&mut frame, &event);
                 frame.truncate(frame.len() - END.len());

@@ -5,44 +5,44 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tenure_core::kernel::{
-    Agent, AgentEvent, Anchor, Event, Fence, FileSession, FileTicket, Holder, LedgerTag, Pending, Resource,
-    Session, SessionState, State, Ticket, decode,
+    AgentEvent, AgentRecord, AgentWait, ClockAnchor, Event, Fence, FileSession, Holder, IntentSession,
+    IntentSessionState, KernelState, LedgerTag, Resource, RetryTicket, Ticket, decode,
 };
 use tenure_ledger::{Batch, Seq};
-use tenure_registrar::shell::{Feed, Next, Subscription, View};
+use tenure_registrar::runtime::{Feed, FeedItem, StateView, Subscription};
 use tokio::sync::OwnedSemaphorePermit;
 
-use super::facts::{Asked, Facts};
-use super::happened::{About, Before, Happened};
+use super::encoded_event::{EncodedEvent, EventSubject, PriorState};
+use super::leases::{LeaseSnapshot, WaitRequest};
 
 /// So many leases and waits are remembered while reading. What began before is looked up in the view.
-const MOST_KNOWN: usize = 65_536;
+const MAX_KNOWN: usize = 65_536;
 
 /// So many sessions, and so many waits of agents, which may be large.
-const MOST_KNOWN_SESSIONS: usize = 1_024;
+const MAX_KNOWN_SESSIONS: usize = 1_024;
 
 pub(super) struct History {
     subscription: Subscription,
     after: u64,
-    known: Known,
+    known: HistoryState,
     tag: LedgerTag,
-    anchor: Anchor,
+    anchor: ClockAnchor,
     /// Held as long as old batches are in memory: they may be large.
     _turn: OwnedSemaphorePermit,
 }
 
 /// What was read so far of those that live, and where to look for the others.
-struct Known {
-    leases: BTreeMap<Fence, Facts>,
-    waits: BTreeMap<Ticket, Arc<Asked>>,
-    sessions: BTreeMap<Holder, Session>,
-    pending: BTreeMap<Ticket, Pending>,
-    view: Arc<View>,
+struct HistoryState {
+    leases: BTreeMap<Fence, LeaseSnapshot>,
+    waits: BTreeMap<Ticket, Arc<WaitRequest>>,
+    sessions: BTreeMap<Holder, IntentSession>,
+    pending: BTreeMap<Ticket, AgentWait>,
+    view: Arc<StateView>,
 }
 
 /// The next part of the past.
-pub(super) enum Past {
-    Events(Vec<Arc<Happened>>),
+pub(super) enum HistoryBatch {
+    Events(Vec<Arc<EncodedEvent>>),
     /// There is no more of it.
     CaughtUp,
     Gone,
@@ -50,38 +50,45 @@ pub(super) enum Past {
 }
 
 impl History {
-    pub(super) fn new(feed: &Arc<Feed>, view: &Arc<View>, after: u64, turn: OwnedSemaphorePermit) -> Self {
-        let clock = |state: &State| state.clock().map_or(Anchor::default(), |clock| clock.anchor);
+    pub(super) fn new(
+        feed: &Arc<Feed>,
+        view: &Arc<StateView>,
+        after: u64,
+        read_slot: OwnedSemaphorePermit,
+    ) -> Self {
+        let clock = |state: &KernelState| state.clock().map_or(ClockAnchor::default(), |clock| clock.anchor);
         let (tag, anchor) = view.read(|state| (state.tag(), clock(state)));
-        let known = Known {
+        let known = HistoryState {
             leases: BTreeMap::new(),
             waits: BTreeMap::new(),
             sessions: BTreeMap::new(),
             pending: BTreeMap::new(),
             view: view.clone(),
         };
-        Self { subscription: feed.subscribe(Seq(after)), after, known, tag, anchor, _turn: turn }
+        Self { subscription: feed.subscribe(Seq(after)), after, known, tag, anchor, _turn: read_slot }
     }
 
     /// Reads on. It waits for the disk.
-    pub(super) fn next(&mut self) -> Past {
+    pub(super) fn next(&mut self) -> HistoryBatch {
         match self.subscription.next(Duration::ZERO) {
-            Next::Batch(batch) => self.events_of(&batch).map_or(Past::Unreadable, Past::Events),
-            Next::Nothing | Next::Ended => Past::CaughtUp,
-            Next::Compacted { .. } => Past::Gone,
-            _ => Past::Unreadable,
+            FeedItem::Batch(batch) => {
+                self.events_of(&batch).map_or(HistoryBatch::Unreadable, HistoryBatch::Events)
+            }
+            FeedItem::Nothing | FeedItem::Ended => HistoryBatch::CaughtUp,
+            FeedItem::Compacted { .. } => HistoryBatch::Gone,
+            _ => HistoryBatch::Unreadable,
         }
     }
 
     /// `None`: an event that this version does not know.
-    fn events_of(&mut self, batch: &Batch) -> Option<Vec<Arc<Happened>>> {
+    fn events_of(&mut self, batch: &Batch) -> Option<Vec<Arc<EncodedEvent>>> {
         let mut events = Vec::new();
         for (seq, record) in (batch.first.0..).zip(&batch.records) {
             // Entries about keys are no events of leases.
             let Some(event) = decode(record, self.tag).ok()? else { continue };
-            let happened = Happened::new(seq, &event, &self.known, self.tag, self.anchor);
-            self.anchor = happened.anchor();
-            self.known.learn(&event, &happened.about);
+            let happened = EncodedEvent::new(seq, &event, &self.known, self.tag, self.anchor);
+            self.anchor = happened.clock_anchor();
+            self.known.learn(&event, &happened.subject);
             if seq > self.after {
                 events.push(Arc::new(happened));
             }
@@ -90,24 +97,26 @@ impl History {
     }
 }
 
-impl Known {
-    fn learn(&mut self, event: &Event, about: &About) {
+impl HistoryState {
+    fn learn(&mut self, event: &Event, about: &EventSubject) {
         match (event, about) {
-            (_, About::Lease(facts)) if facts.end.is_some() => {
+            (_, EventSubject::Lease(facts)) if facts.end.is_some() => {
                 self.leases.remove(&facts.fence);
             }
-            (_, About::Lease(facts))
-                if self.leases.len() < MOST_KNOWN || self.leases.contains_key(&facts.fence) =>
+            (_, EventSubject::Lease(facts))
+                if self.leases.len() < MAX_KNOWN || self.leases.contains_key(&facts.fence) =>
             {
                 self.leases.insert(facts.fence, facts.clone());
             }
-            (Event::Queued(queued), About::Wait(wait)) if self.waits.len() < MOST_KNOWN => {
-                self.waits.extend(wait.queued.clone().map(|asked| (queued.ticket, asked)));
+            (Event::Queued(queued), EventSubject::Wait(wait)) if self.waits.len() < MAX_KNOWN => {
+                self.waits.extend(wait.request.clone().map(|request| (queued.ticket, request)));
             }
-            (_, About::Session(Some(then))) if then.session.state == SessionState::Ended => {
+            (_, EventSubject::IntentSession(Some(then)))
+                if then.session.state == IntentSessionState::Ended =>
+            {
                 self.sessions.remove(&then.session.id);
             }
-            (_, About::Session(Some(then))) if self.sessions.len() < MOST_KNOWN_SESSIONS => {
+            (_, EventSubject::IntentSession(Some(then))) if self.sessions.len() < MAX_KNOWN_SESSIONS => {
                 self.sessions.insert(then.session.id.clone(), then.session.clone());
             }
             (Event::Left { ticket, .. }, _) => {
@@ -117,7 +126,7 @@ impl Known {
         }
         if let Event::Agent(event) = event {
             match &**event {
-                AgentEvent::Waits(pending) if self.pending.len() < MOST_KNOWN_SESSIONS => {
+                AgentEvent::Waits(pending) if self.pending.len() < MAX_KNOWN_SESSIONS => {
                     self.pending.insert(pending.ticket, pending.clone());
                 }
                 AgentEvent::Left { ticket, .. } => {
@@ -136,17 +145,17 @@ impl Known {
     }
 }
 
-impl Before for Known {
-    fn lease(&self, fence: Fence) -> Option<Facts> {
-        let later = |state: &State| {
-            let live = state.lease(fence).map(Facts::of_live);
-            let facts = live.or_else(|| state.ended(fence).map(Facts::of_ended))?;
-            Some(Facts { is_later: true, ..facts })
+impl PriorState for HistoryState {
+    fn lease(&self, fence: Fence) -> Option<LeaseSnapshot> {
+        let later = |state: &KernelState| {
+            let live = state.lease(fence).map(LeaseSnapshot::of_active);
+            let facts = live.or_else(|| state.ended_lease(fence).map(LeaseSnapshot::of_ended))?;
+            Some(LeaseSnapshot { is_later: true, ..facts })
         };
         self.leases.get(&fence).cloned().or_else(|| self.view.read(later))
     }
 
-    fn waiter(&self, ticket: Ticket) -> Option<Arc<Asked>> {
+    fn waiter(&self, ticket: Ticket) -> Option<Arc<WaitRequest>> {
         self.waits.get(&ticket).cloned()
     }
 
@@ -154,21 +163,21 @@ impl Before for Known {
         None
     }
 
-    fn session(&self, id: &Holder) -> Option<Session> {
-        let later = || self.view.read(|state| state.session(id).cloned());
+    fn intent_session(&self, id: &Holder) -> Option<IntentSession> {
+        let later = || self.view.read(|state| state.intent_session(id).cloned());
         self.sessions.get(id).cloned().or_else(later)
     }
 
-    fn sessions_revision(&self) -> u64 {
+    fn intent_sessions_revision(&self) -> u64 {
         0
     }
 
     /// As it is now: what changes of an agent is in the event itself.
-    fn agent(&self, id: &Holder) -> Option<Agent> {
+    fn agent(&self, id: &Holder) -> Option<AgentRecord> {
         self.view.read(|state| state.agent(id).cloned())
     }
 
-    fn pending(&self, ticket: Ticket) -> Option<Pending> {
+    fn pending(&self, ticket: Ticket) -> Option<AgentWait> {
         self.pending.get(&ticket).cloned()
     }
 
@@ -178,7 +187,7 @@ impl Before for Known {
     }
 
     /// As it is now: what it is for does not change.
-    fn file_ticket(&self, ticket: Ticket) -> Option<FileTicket> {
-        self.view.read(|state| state.file_ticket(ticket).cloned())
+    fn file_ticket(&self, ticket: Ticket) -> Option<RetryTicket> {
+        self.view.read(|state| state.retry_ticket(ticket).cloned())
     }
 }

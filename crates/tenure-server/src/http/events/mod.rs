@@ -7,15 +7,15 @@
 //! ```
 
 mod agents;
-mod courier;
-mod facts;
+mod encoded_event;
 mod files;
 mod filter;
 mod frame;
-mod happened;
 mod history;
-mod hub;
+mod leases;
+mod ring;
 mod sessions;
+mod subscriber;
 
 use std::sync::Arc;
 
@@ -26,20 +26,20 @@ use axum::response::{IntoResponse as _, Response};
 use serde::Deserialize;
 use tenure_api::Code;
 
-pub(super) use self::courier::EventBody;
-use self::courier::{Courier, HEARTBEAT};
 use self::filter::Filter;
-use self::frame::Form;
-pub(crate) use self::hub::Hub;
-use super::answer::Failure;
+use self::frame::EventFormat;
+pub(crate) use self::ring::EventRing;
+pub(super) use self::subscriber::EventBody;
+use self::subscriber::{EventSubscriber, HEARTBEAT};
 use super::auth::Caller;
 use super::fields::Fields;
 use super::fields::query;
+use super::response::HttpError;
 use crate::app::App;
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Asked {
+struct EventsQuery {
     from: Option<String>,
     resource: Option<String>,
     r#type: Option<String>,
@@ -68,9 +68,9 @@ pub(super) async fn events(
     caller: Caller,
     headers: HeaderMap,
     uri: Uri,
-) -> Result<Response, Failure> {
-    let asked: Asked = query(&uri)?;
-    let body = watch(&app, caller, &asked, last_event_id(&headers)?, Form::ServerSent)?;
+) -> Result<Response, HttpError> {
+    let query: EventsQuery = query(&uri)?;
+    let body = watch(&app, caller, &query, last_event_id(&headers)?, EventFormat::ServerSent)?;
     let headers = [
         (header::CONTENT_TYPE, "text/event-stream"),
         (header::CACHE_CONTROL, "no-store"),
@@ -84,42 +84,43 @@ pub(super) async fn events(
 fn watch(
     app: &App,
     caller: Caller,
-    asked: &Asked,
+    asked: &EventsQuery,
     last: Option<EventId>,
-    form: Form,
-) -> Result<EventBody, Failure> {
+    form: EventFormat,
+) -> Result<EventBody, HttpError> {
     let filter = Filter::new(caller, asked.resource.as_deref(), asked.r#type.as_deref())?;
-    let feed = app.registrar.feed().clone();
-    let ledger = Ledger { epoch: feed.epoch(), first: feed.first().0, head: feed.head().seq.0 };
+    let feed = app.registrar.event_feed().clone();
+    let ledger = EventRange { epoch: feed.epoch(), first: feed.pruned_through().0, head: feed.head().seq.0 };
     let after = match last {
         Some(id) => ledger.after_id(id)?,
         None => ledger.after_start(asked.from.as_deref())?,
     };
     let (hub, view, epoch) = (app.events.clone(), app.registrar.view().clone(), ledger.epoch);
-    Ok(Courier { hub, feed, view, filter, epoch, form, after, heartbeat: HEARTBEAT }.start())
+    Ok(EventSubscriber { ring: hub, feed, view, filter, epoch, format: form, after, heartbeat: HEARTBEAT }
+        .start())
 }
 
 /// Begins to bring events as answers to the command `id` of a WebSocket.
-pub(super) fn watch_as_answers(
+pub(super) fn watch_as_responses(
     app: &App,
     caller: Caller,
     id: u64,
     mut fields: Fields,
-) -> Result<EventBody, Failure> {
+) -> Result<EventBody, HttpError> {
     let last = fields.optional_text("after")?;
-    let wrong = || Failure::invalid("after", "must be as `at` was in the events: EPOCH-NUMBER");
+    let wrong = || HttpError::invalid("after", "must be as `at` was in the events: EPOCH-NUMBER");
     let last = last.map(|text| event_id(&text).ok_or_else(wrong)).transpose()?;
-    let asked = Asked {
+    let asked = EventsQuery {
         from: fields.optional_text("from")?,
         resource: fields.optional_text("resource")?,
         r#type: fields.optional_text("type")?,
     };
     fields.finish()?;
-    watch(app, caller, &asked, last, Form::Answers { id })
+    watch(app, caller, &asked, last, EventFormat::WebSocket { id })
 }
 
 /// Which events there are.
-struct Ledger {
+struct EventRange {
     epoch: u64,
     /// The last event that is gone.
     first: u64,
@@ -133,9 +134,9 @@ struct EventId {
     seq: u64,
 }
 
-impl Ledger {
+impl EventRange {
     /// Goes on after an event that the client was told.
-    fn after_id(&self, id: EventId) -> Result<u64, Failure> {
+    fn after_id(&self, id: EventId) -> Result<u64, HttpError> {
         if id.epoch != self.epoch || id.seq > self.head {
             let why =
                 "the ledger was restored from a copy, or is another one, since you were told that event";
@@ -145,12 +146,12 @@ impl Ledger {
     }
 
     /// Begins with an event, or with what comes next.
-    fn after_start(&self, from: Option<&str>) -> Result<u64, Failure> {
+    fn after_start(&self, from: Option<&str>) -> Result<u64, HttpError> {
         let from = match from {
             None | Some("now") => return Ok(self.head),
             Some(text) => number(text),
         };
-        let wrong = |reason: &str| Failure::invalid("from", reason);
+        let wrong = |reason: &str| HttpError::invalid("from", reason);
         let from = from.ok_or_else(|| wrong("must be `now`, or the number of an event"))?;
         if from > self.head + 1 {
             return Err(wrong(&format!(
@@ -161,7 +162,7 @@ impl Ledger {
         self.if_kept(from.saturating_sub(1))
     }
 
-    fn if_kept(&self, after: u64) -> Result<u64, Failure> {
+    fn if_kept(&self, after: u64) -> Result<u64, HttpError> {
         if after < self.first {
             Err(self.compacted("the events that come next were pruned"))
         } else {
@@ -169,22 +170,22 @@ impl Ledger {
         }
     }
 
-    fn compacted(&self, why: &str) -> Failure {
+    fn compacted(&self, why: &str) -> HttpError {
         let first = self.first + 1;
         let remedy =
             format!("list what there is with GET /v1/leases, and listen from {first} or from now on");
-        let mut failure = Failure::new(Code::Compacted, format!("{why}; {remedy}"));
+        let mut failure = HttpError::new(Code::Compacted, format!("{why}; {remedy}"));
         failure.0.from = Some(first);
         failure
     }
 }
 
 /// The header `Last-Event-ID`, which a client sends that comes back.
-fn last_event_id(headers: &HeaderMap) -> Result<Option<EventId>, Failure> {
+fn last_event_id(headers: &HeaderMap) -> Result<Option<EventId>, HttpError> {
     let mut all = headers.get_all("last-event-id").iter();
     let Some(value) = all.next() else { return Ok(None) };
     let wrong =
-        || Failure::invalid("Last-Event-ID", "must stand once, as it was in the events: EPOCH-NUMBER");
+        || HttpError::invalid("Last-Event-ID", "must stand once, as it was in the events: EPOCH-NUMBER");
     let text = value.to_str().ok().filter(|_| all.next().is_none()).ok_or_else(wrong)?;
     event_id(text).map(Some).ok_or_else(wrong)
 }

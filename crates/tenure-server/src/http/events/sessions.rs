@@ -2,33 +2,39 @@
 
 use std::sync::Arc;
 
-use tenure_api::SessionView;
-use tenure_core::kernel::{Accepted, Anchor, IntentEvent, Resource, Session, SessionState};
+use tenure_api::IntentSessionView;
+use tenure_core::kernel::{
+    ClockAnchor, IntentAcceptance, IntentEvent, IntentSession, IntentSessionState, Resource,
+};
 
 use crate::intents::view_of;
 
 #[derive(Debug)]
-pub(super) struct SessionThen {
-    pub(super) session: Session,
+pub(super) struct IntentSessionSnapshot {
+    pub(super) session: IntentSession,
     /// What it shows: by that, it is known who may see it.
     pub(super) resource: Resource,
 }
 
-impl SessionThen {
+impl IntentSessionSnapshot {
     /// The session right after `event`. `before` is what it was, or became later; nothing where it is forgotten.
-    pub(super) fn after(event: &IntentEvent, before: Option<Session>, revision: u64) -> Option<Self> {
+    pub(super) fn after_event(
+        event: &IntentEvent,
+        before: Option<IntentSession>,
+        revision: u64,
+    ) -> Option<Self> {
         let mut session = match event {
-            IntentEvent::Accepted(accepted) => begun(accepted),
+            IntentEvent::Accepted(accepted) => new_session(accepted),
             _ => before?,
         };
-        session.state = event.leads_to();
-        session.changed_at = event.at();
+        session.state = event.next_state();
+        session.changed_at = event.occurred_at();
         session.revision = revision;
-        if session.state != SessionState::Ended {
+        if session.state != IntentSessionState::Ended {
             (session.end, session.detail) = (None, Arc::from(""));
         }
         match event {
-            IntentEvent::Starting { worker, guard, slot, .. } => {
+            IntentEvent::Starting { worker, leader: guard, slot, .. } => {
                 session.worker = Some((worker.clone(), *guard));
                 session.slot = *slot;
                 session.process = Arc::from("");
@@ -43,25 +49,25 @@ impl SessionThen {
         Some(Self { session, resource })
     }
 
-    pub(super) fn shown(&self, anchor: Anchor) -> SessionView {
+    pub(super) fn to_view(&self, anchor: ClockAnchor) -> IntentSessionView {
         view_of(&self.session, anchor)
     }
 
     /// How many bytes callers made it long by.
     pub(super) fn bytes(&self) -> usize {
-        let Session { intent, process, detail, .. } = &self.session;
-        let wanted = intent.profile.len() + intent.params.len() + intent.correlation.len();
-        wanted + process.len() + detail.len() + self.resource.as_str().len()
+        let IntentSession { intent, process, detail, .. } = &self.session;
+        let intent_bytes = intent.profile.len() + intent.params.len() + intent.correlation.len();
+        intent_bytes + process.len() + detail.len() + self.resource.as_str().len()
     }
 }
 
-fn begun(accepted: &Accepted) -> Session {
-    Session {
+fn new_session(accepted: &IntentAcceptance) -> IntentSession {
+    IntentSession {
         id: accepted.session.clone(),
         intent: accepted.intent.clone(),
         key: accepted.key,
         principal: accepted.principal.clone(),
-        state: SessionState::New,
+        state: IntentSessionState::New,
         revision: 0,
         accepted_at: accepted.at,
         start_by: accepted.start_by,

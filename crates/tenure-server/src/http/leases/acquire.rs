@@ -9,22 +9,22 @@ use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::Response;
 use hyper::body::{Body as HttpBody, Frame, SizeHint};
-use tenure_api::{Code, Granted, GrantedAll};
+use tenure_api::{Code, LeaseGrant, LeaseGrants};
 use tenure_core::kernel;
-use tenure_core::kernel::{Fence, Holder, RequestKey, Tick, Want};
-use tenure_registrar::shell;
+use tenure_core::kernel::{Fence, Holder, IdempotencyKey, LeaseRequest, Tick};
+use tenure_registrar::runtime;
 
-use super::obtain::obtain;
+use super::acquire_or_wait::acquire_or_wait;
 use super::show::find;
 use super::wish::{Wish, contention, request_key};
 use crate::app::App;
-use crate::http::answer::{Failure, json};
 use crate::http::auth::Caller;
 use crate::http::body::JsonBody;
 use crate::http::fields::Fields;
-use crate::http::refusal::unexpected;
+use crate::http::reply_error::unexpected;
+use crate::http::response::{HttpError, json};
 use crate::pools::Pools;
-use crate::registrar::Undelivered;
+use crate::registrar::RevokeOnDrop;
 
 /// Acquire a lease.
 ///
@@ -35,8 +35,8 @@ use crate::registrar::Undelivered;
     tag = "leases",
     operation_id = "acquire",
     params(("Idempotency-Key" = Option<String>, Header, description = "1 to 255 visible ASCII characters. The same request with the same key gets the same leases, until 60 s after they end")),
-    request_body = tenure_api::Acquire,
-    responses((status = 201, description = "The lease is yours", body = tenure_api::Granted)),
+    request_body = tenure_api::AcquireRequest,
+    responses((status = 201, description = "The lease is yours", body = tenure_api::LeaseGrant)),
     extensions(("x-codes" = json!(["TTL_OUT_OF_RANGE", "HOLDER_TAKEN", "HELD", "KEY_REUSED", "DEADLOCK", "EXPIRED", "QUEUE_FULL", "QUOTA_EXCEEDED"])))
 )]
 pub(super) async fn acquire(
@@ -44,10 +44,10 @@ pub(super) async fn acquire(
     caller: Caller,
     headers: HeaderMap,
     body: JsonBody,
-) -> Result<Response, Failure> {
+) -> Result<Response, HttpError> {
     let key = request_key(&headers, body.digest)?;
-    let (granted, undelivered) = acquire_one(&app, &caller, body.fields, key).await?;
-    Ok(deliver(json(StatusCode::CREATED, &granted), undelivered))
+    let (granted, revoke_on_drop) = acquire_one(&app, &caller, body.fields, key).await?;
+    Ok(deliver(json(StatusCode::CREATED, &granted), revoke_on_drop))
 }
 
 /// Acquires. What was granted is taken back if it is not settled that it was told.
@@ -55,15 +55,16 @@ pub(in crate::http) async fn acquire_one(
     app: &App,
     caller: &Caller,
     fields: Fields,
-    key: Option<RequestKey>,
-) -> Result<(Granted, Undelivered), Failure> {
-    let Wish { holder, want, wait_ms } = Wish::read(fields, &app.pools)?;
+    key: Option<IdempotencyKey>,
+) -> Result<(LeaseGrant, RevokeOnDrop), HttpError> {
+    let Wish { holder, want: request, wait_ms } = Wish::read(fields, &app.pools)?;
     let contention = contention(wait_ms);
     let principal = caller.principal.clone();
-    let command = kernel::Acquire { principal, holder, wants: vec![want], contention, key };
-    let given = obtain(app, caller, command).await?;
+    let command =
+        kernel::Acquire { principal, holder, requests: vec![request], contention_policy: contention, key };
+    let given = acquire_or_wait(app, caller, command).await?;
     let [fence] = given.leases[..] else { return Err(unexpected()) };
-    Ok((granted(app, &given.response, fence, given.stamp)?, given.undelivered))
+    Ok((granted(app, &given.response, fence, given.stamp)?, given.revoke_on_drop))
 }
 
 /// Acquire several leases, all or nothing.
@@ -75,8 +76,8 @@ pub(in crate::http) async fn acquire_one(
     tag = "leases",
     operation_id = "acquireAll",
     params(("Idempotency-Key" = Option<String>, Header, description = "1 to 255 visible ASCII characters. The same request with the same key gets the same leases, until 60 s after they end")),
-    request_body = tenure_api::AcquireAll,
-    responses((status = 201, description = "All of them are yours", body = tenure_api::GrantedAll)),
+    request_body = tenure_api::BatchAcquireRequest,
+    responses((status = 201, description = "All of them are yours", body = tenure_api::LeaseGrants)),
     extensions(("x-codes" = json!(["TTL_OUT_OF_RANGE", "HOLDER_TAKEN", "HELD", "KEY_REUSED", "DEADLOCK", "EXPIRED", "QUEUE_FULL", "QUOTA_EXCEEDED"])))
 )]
 pub(super) async fn acquire_all(
@@ -84,47 +85,47 @@ pub(super) async fn acquire_all(
     caller: Caller,
     headers: HeaderMap,
     body: JsonBody,
-) -> Result<Response, Failure> {
+) -> Result<Response, HttpError> {
     let key = request_key(&headers, body.digest)?;
-    let Together { holder, wants, wait_ms } = read(body.fields, &app.pools)?;
+    let BatchRequest { holder, requests: wants, wait_ms } = read(body.fields, &app.pools)?;
     let contention = contention(wait_ms);
     let principal = caller.principal.clone();
-    let command = kernel::Acquire { principal, holder, wants, contention, key };
-    let given = obtain(&app, &caller, command).await?;
+    let command = kernel::Acquire { principal, holder, requests: wants, contention_policy: contention, key };
+    let given = acquire_or_wait(&app, &caller, command).await?;
     let leases = given.leases.iter().map(|fence| granted(&app, &given.response, *fence, given.stamp));
-    let granted = GrantedAll { leases: leases.collect::<Result<_, _>>()? };
-    Ok(deliver(json(StatusCode::CREATED, &granted), given.undelivered))
+    let granted = LeaseGrants { leases: leases.collect::<Result<_, _>>()? };
+    Ok(deliver(json(StatusCode::CREATED, &granted), given.revoke_on_drop))
 }
 
 /// What is wanted together: one holder waits once for all of it.
-struct Together {
+struct BatchRequest {
     holder: Holder,
-    wants: Vec<Want>,
+    requests: Vec<LeaseRequest>,
     wait_ms: u64,
 }
 
-fn read(mut fields: Fields, pools: &Pools) -> Result<Together, Failure> {
+fn read(mut fields: Fields, pools: &Pools) -> Result<BatchRequest, HttpError> {
     let entries = fields.objects("leases")?;
     fields.finish()?;
     let read = |(index, fields)| Wish::read(fields, pools).map_err(|failure| in_entry(index, failure));
-    let wishes = entries.into_iter().enumerate().map(read).collect::<Result<Vec<_>, _>>()?;
-    let Some(first) = wishes.first() else {
-        return Err(Failure::invalid("leases", "is empty; ask for at least one resource"));
+    let requests = entries.into_iter().enumerate().map(read).collect::<Result<Vec<_>, _>>()?;
+    let Some(first) = requests.first() else {
+        return Err(HttpError::invalid("leases", "is empty; ask for at least one resource"));
     };
     let (holder, wait_ms) = (first.holder.clone(), first.wait_ms);
-    for (index, wish) in wishes.iter().enumerate() {
+    for (index, wish) in requests.iter().enumerate() {
         let differs = [("holder", wish.holder != holder), ("waitMs", wish.wait_ms != wait_ms)];
         if let Some((field, _)) = differs.into_iter().find(|(_, differs)| *differs) {
             let reason = "must be the same in every entry; ask for the others in another request";
-            return Err(in_entry(index, Failure::invalid(field, reason)));
+            return Err(in_entry(index, HttpError::invalid(field, reason)));
         }
     }
-    let wants = wishes.into_iter().map(|wish| wish.want).collect();
-    Ok(Together { holder, wants, wait_ms })
+    let wants = requests.into_iter().map(|wish| wish.want).collect();
+    Ok(BatchRequest { holder, requests: wants, wait_ms })
 }
 
 /// Says in which entry a field is wrong.
-fn in_entry(index: usize, mut failure: Failure) -> Failure {
+fn in_entry(index: usize, mut failure: HttpError) -> HttpError {
     if failure.0.code == Code::Invalid {
         failure.0.detail = format!("leases[{index}].{}", failure.0.detail);
     }
@@ -134,37 +135,39 @@ fn in_entry(index: usize, mut failure: Failure) -> Failure {
 /// A lease that was given to a request that came in at `stamp`.
 pub(in crate::http) fn granted(
     app: &App,
-    response: &shell::Response,
+    response: &runtime::Response,
     fence: Fence,
     stamp: Tick,
-) -> Result<Granted, Failure> {
+) -> Result<LeaseGrant, HttpError> {
     let shown = app.registrar.read(|state| {
         let live = state
             .lease(fence)
             .map(|lease| (lease.terms.issued_at, lease.terms.expires_at, lease.terms.nonce));
         let ended = || {
-            state.ended(fence).map(|lease| (lease.terms.issued_at, lease.terms.expires_at, lease.terms.nonce))
+            state
+                .ended_lease(fence)
+                .map(|lease| (lease.terms.issued_at, lease.terms.expires_at, lease.terms.nonce))
         };
         let (issued_at, expires_at, nonce) = live.or_else(ended)?;
         // A request that waited came in long before its lease began.
         let lease = find(state, fence, stamp.max(issued_at))?;
-        let token = app.tokens.lease_token(&lease.id, nonce).to_string();
+        let token = app.token_key.lease_token(&lease.id, nonce).to_string();
         // A client counts from when it sent the request, which was before the stamp.
         Some((lease, token, expires_at.since(stamp).as_millis()))
     });
     let (lease, token, valid_for_ms) = shown.ok_or_else(unexpected)?;
     let passport = app.registrar.passport(response, fence);
-    Ok(Granted { lease, token, passport, valid_for_ms })
+    Ok(LeaseGrant { lease, token, passport, valid_for_ms })
 }
 
 /// The answer, together with what is taken back if nobody takes the answer.
-pub(in crate::http) fn deliver(response: Response, undelivered: Undelivered) -> Response {
-    response.map(|body| Body::new(Delivery { body, undelivered }))
+pub(in crate::http) fn deliver(response: Response, undelivered: RevokeOnDrop) -> Response {
+    response.map(|body| Body::new(Delivery { body, revoke_on_drop: undelivered }))
 }
 
 struct Delivery {
     body: Body,
-    undelivered: Undelivered,
+    revoke_on_drop: RevokeOnDrop,
 }
 
 impl HttpBody for Delivery {
@@ -177,7 +180,7 @@ impl HttpBody for Delivery {
     ) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
         let frame = ready!(Pin::new(&mut self.body).poll_frame(context));
         // A small answer is one frame.
-        self.undelivered.settle();
+        self.revoke_on_drop.disarm();
         Poll::Ready(frame)
     }
 
@@ -196,28 +199,28 @@ mod tests {
     use http_body_util::BodyExt as _;
 
     use super::*;
-    use crate::http::answer::json;
-    use crate::registrar::line::tests::Office;
+    use crate::http::response::json;
+    use crate::registrar::queue::tests::TestRegistrar;
 
     #[test]
     fn dropping_the_response_of_a_grant_revokes_it() {
-        let office = Office::open();
-        let given = office.gets("gone");
-        let next = office.lines_up("next", None);
-        drop(deliver(json(StatusCode::CREATED, &"granted"), given.undelivered));
-        office.is_served(next);
+        let registrar = TestRegistrar::open();
+        let given = registrar.grant("gone");
+        let next = registrar.enqueue("next", None);
+        drop(deliver(json(StatusCode::CREATED, &"granted"), given.revoke_on_drop));
+        registrar.wait_for_grant(next);
     }
 
     #[test]
     fn a_grant_stays_after_its_response_was_sent() {
-        let office = Office::open();
-        let given = office.gets("first");
-        let response = deliver(json(StatusCode::CREATED, &"granted"), given.undelivered);
+        let office = TestRegistrar::open();
+        let given = office.grant("first");
+        let response = deliver(json(StatusCode::CREATED, &"granted"), given.revoke_on_drop);
         assert_eq!(response.body().size_hint().exact(), Some(9), "its length is known");
         let body = office.runtime.block_on(response.into_body().collect()).unwrap();
         assert_eq!(body.to_bytes(), "\"granted\"");
         // Whatever was taken back would be by the time that this is answered.
-        let next = office.lines_up("next", None);
-        assert!(office.registrar.read(|state| state.ticket(next.ticket).is_some()));
+        let next = office.enqueue("next", None);
+        assert!(office.registrar.read(|state| state.queue_ticket(next.ticket).is_some()));
     }
 }

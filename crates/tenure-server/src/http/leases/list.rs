@@ -8,23 +8,23 @@ use axum::response::Response;
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use serde::Deserialize;
-use tenure_api::{Lease, LeaseState, Page};
+use tenure_api::{Lease, LeasePage, LeaseState};
 use tenure_core::kernel::{self, EndedLease, Fence, Holder, LeaseView, LedgerTag, Resource, Tick};
-use tenure_core::rules::time::is_over;
+use tenure_core::rules::time::is_expired;
 
-use super::end::Recalls;
-use super::show::{ended, live_among, state_after};
+use super::release_and_revoke::RecallLookup;
+use super::show::{active_lease_with_recalls, ended_lease, state_after};
 use crate::app::App;
-use crate::http::answer::{Failure, json};
 use crate::http::auth::Caller;
 use crate::http::fields::query;
+use crate::http::response::{HttpError, json};
 
-const MOST: usize = 1_000;
-const USUAL: usize = 100;
+const MAX_LIMIT: usize = 1_000;
+const DEFAULT_LIMIT: usize = 100;
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Asked {
+struct LeasesQuery {
     resource: Option<String>,
     holder: Option<String>,
     state: Option<LeaseState>,
@@ -56,26 +56,30 @@ struct Filter {
         ("limit" = Option<usize>, Query, description = "So many at the most", minimum = 1, maximum = 1_000),
         ("after" = Option<String>, Query, description = "The `next` of the part before"),
     ),
-    responses((status = 200, description = "A part of the list", body = tenure_api::Page)),
+    responses((status = 200, description = "A part of the list", body = tenure_api::LeasePage)),
     extensions(("x-codes" = json!(["INVALID"])))
 )]
-pub(super) async fn list(State(app): State<Arc<App>>, caller: Caller, uri: Uri) -> Result<Response, Failure> {
-    let asked: Asked = query(&uri)?;
-    let filter = Filter::new(asked, caller, app.registrar.read(kernel::State::tag))?;
+pub(super) async fn list(
+    State(app): State<Arc<App>>,
+    caller: Caller,
+    uri: Uri,
+) -> Result<Response, HttpError> {
+    let query: LeasesQuery = query(&uri)?;
+    let filter = Filter::new(query, caller, app.registrar.read(kernel::KernelState::tag))?;
     let now = app.registrar.now();
     let page = app.registrar.read(|state| page(state, &filter, now));
     Ok(json(StatusCode::OK, &page))
 }
 
 impl Filter {
-    fn new(asked: Asked, caller: Caller, tag: LedgerTag) -> Result<Self, Failure> {
+    fn new(asked: LeasesQuery, caller: Caller, tag: LedgerTag) -> Result<Self, HttpError> {
         asked.resource.iter().try_for_each(|resource| caller.require_resource(resource))?;
-        let limit = asked.limit.unwrap_or(USUAL);
-        if !(1..=MOST).contains(&limit) {
-            return Err(Failure::invalid("limit", &format!("must be from 1 to {MOST}")));
+        let limit = asked.limit.unwrap_or(DEFAULT_LIMIT);
+        if !(1..=MAX_LIMIT).contains(&limit) {
+            return Err(HttpError::invalid("limit", &format!("must be from 1 to {MAX_LIMIT}")));
         }
-        let unknown = || Failure::invalid("after", "must be the `next` of an earlier page of this server");
-        let after = asked.after.map(|cursor| place_of(&cursor, tag).ok_or_else(unknown)).transpose()?;
+        let unknown = || HttpError::invalid("after", "must be the `next` of an earlier page of this server");
+        let after = asked.after.map(|cursor| parse_cursor(&cursor, tag).ok_or_else(unknown)).transpose()?;
         Ok(Self {
             resource: asked.resource.as_deref().map(Resource::parse).transpose()?,
             holder: asked.holder.as_deref().map(Holder::parse).transpose()?,
@@ -88,9 +92,9 @@ impl Filter {
 
     fn fits(&self, fence: Fence, resource: &Resource, holder: &Holder) -> bool {
         fence > self.after
-            && self.resource.as_ref().is_none_or(|wanted| wanted == resource)
+            && self.resource.as_ref().is_none_or(|state| state == resource)
             && self.holder.as_ref().is_none_or(|wanted| wanted == holder)
-            && self.caller.may_see(resource.as_str())
+            && self.caller.can_see(resource.as_str())
     }
 
     fn fits_ended(&self, lease: &EndedLease) -> bool {
@@ -98,17 +102,17 @@ impl Filter {
     }
 }
 
-fn page(state: &kernel::State, filter: &Filter, now: Tick) -> Page {
+fn page(state: &kernel::KernelState, filter: &Filter, now: Tick) -> LeasePage {
     // One more than is shown, to know whether anything follows.
-    let most = filter.limit + 1;
+    let max_leases = filter.limit + 1;
     let mut leases = match filter.state {
-        LeaseState::Active => unannounced(state, filter, now, false, most),
-        LeaseState::Released => remembered(state, filter, most),
+        LeaseState::Active => current_leases(state, filter, now, false, max_leases),
+        LeaseState::Released => remembered(state, filter, max_leases),
         LeaseState::Expired => {
-            let mut leases = remembered(state, filter, most);
+            let mut leases = remembered(state, filter, max_leases);
             // What is over is over, announced or not. Mostly nothing is, and then nobody looks for it.
-            if state.next_deadline().is_some_and(|deadline| is_over(now.0, deadline.0)) {
-                leases.extend(unannounced(state, filter, now, true, most));
+            if state.next_deadline().is_some_and(|deadline| is_expired(now.0, deadline.0)) {
+                leases.extend(current_leases(state, filter, now, true, max_leases));
                 leases.sort_unstable_by_key(|lease| lease.fence);
             }
             leases
@@ -117,14 +121,20 @@ fn page(state: &kernel::State, filter: &Filter, now: Tick) -> Page {
     let follows = leases.len() > filter.limit;
     leases.truncate(filter.limit);
     let next = leases.last().filter(|_| follows).map(|lease| URL_SAFE_NO_PAD.encode(&lease.id));
-    Page { leases, next }
+    LeasePage { leases, next }
 }
 
 /// The first leases that fit and are not announced to be over: those that live, or those that are over all the same.
-fn unannounced(state: &kernel::State, filter: &Filter, now: Tick, over: bool, most: usize) -> Vec<Lease> {
+fn current_leases(
+    state: &kernel::KernelState,
+    filter: &Filter,
+    now: Tick,
+    expired: bool,
+    most: usize,
+) -> Vec<Lease> {
     let fits = |lease: &LeaseView<'_>| {
         filter.fits(lease.fence, lease.resource, lease.holder)
-            && is_over(now.0, lease.terms.expires_at.0) == over
+            && is_expired(now.0, lease.terms.expires_at.0) == expired
     };
     let mut found: Vec<_> = match (&filter.resource, &filter.holder) {
         (Some(resource), _) => state.leases_on_resource(resource).filter(fits).collect(),
@@ -132,17 +142,21 @@ fn unannounced(state: &kernel::State, filter: &Filter, now: Tick, over: bool, mo
         (None, None) => state.leases_from(filter.after).filter(fits).take(most).collect(),
     };
     found.sort_unstable_by_key(|lease| lease.fence);
-    let mut recalls = Recalls::new(state, now);
-    found.into_iter().take(most).map(|lease| live_among(state, lease, now, &mut recalls)).collect()
+    let mut recalls = RecallLookup::new(state, now);
+    found
+        .into_iter()
+        .take(most)
+        .map(|lease| active_lease_with_recalls(state, lease, now, &mut recalls))
+        .collect()
 }
 
 /// The first leases that fit, of those that ended not long ago.
-fn remembered(state: &kernel::State, filter: &Filter, most: usize) -> Vec<Lease> {
+fn remembered(state: &kernel::KernelState, filter: &Filter, most: usize) -> Vec<Lease> {
     let found = state.ended_leases().filter(|lease| filter.fits_ended(lease));
-    found.take(most).map(|lease| ended(state, lease)).collect()
+    found.take(most).map(|lease| ended_lease(state, lease)).collect()
 }
 
-fn place_of(cursor: &str, tag: LedgerTag) -> Option<Fence> {
+fn parse_cursor(cursor: &str, tag: LedgerTag) -> Option<Fence> {
     let id = String::from_utf8(URL_SAFE_NO_PAD.decode(cursor).ok()?).ok()?;
     tag.fence_of(&id)
 }
@@ -150,27 +164,28 @@ fn place_of(cursor: &str, tag: LedgerTag) -> Option<Fence> {
 #[cfg(test)]
 mod tests {
     use tenure_core::kernel::{
-        Acquire, Command, Contention, Labels, Mode, Nonce, Principal, Span, Want, decide,
+        Acquire, Command, ContentionPolicy, Labels, LeaseMode, LeaseRequest, Nonce, Principal, TickDuration,
+        decide,
     };
 
     use super::*;
 
     /// A state in which `a` holds this for a second from tick 0.
-    fn held() -> kernel::State {
-        let mut state = kernel::State::default();
-        let want = Want {
+    fn held() -> kernel::KernelState {
+        let mut state = kernel::KernelState::default();
+        let request = LeaseRequest {
             resource: Resource::parse("db:1").unwrap(),
-            others: Default::default(),
-            mode: Mode::Exclusive,
-            ttl: Span::from_secs(1),
+            alternatives: Default::default(),
+            mode: LeaseMode::Exclusive,
+            ttl: TickDuration::from_secs(1),
             nonce: Nonce::default(),
             labels: Labels::default(),
         };
         let acquire = Command::Acquire(Acquire {
             principal: Principal::parse("admin").unwrap(),
             holder: Holder::parse("a").unwrap(),
-            wants: vec![want],
-            contention: Contention::Refuse,
+            requests: vec![request],
+            contention_policy: ContentionPolicy::Deny,
             key: None,
         });
         for event in decide(&state, &acquire, Tick(0)).events {
@@ -179,7 +194,7 @@ mod tests {
         state
     }
 
-    fn fences(state: &kernel::State, wanted: LeaseState, now: Tick) -> Vec<u64> {
+    fn fences(state: &kernel::KernelState, wanted: LeaseState, now: Tick) -> Vec<u64> {
         let (after, caller) = (Fence::default(), Caller::admin(Principal::parse("admin").unwrap()));
         let filter = Filter { resource: None, holder: None, state: wanted, limit: 10, after, caller };
         page(state, &filter, now).leases.iter().map(|lease| lease.fence).collect()

@@ -1,10 +1,10 @@
 //! Routes of plain leases.
 
 mod acquire;
-mod end;
+mod acquire_or_wait;
 mod list;
-mod obtain;
 mod reissue;
+mod release_and_revoke;
 mod renew;
 mod show;
 mod wish;
@@ -20,14 +20,14 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 pub(super) use self::acquire::{acquire_one, deliver, granted};
-pub(super) use self::end::release_one;
+pub(super) use self::release_and_revoke::release_one;
 pub(super) use self::renew::renew_one;
-pub(super) use self::show::{ended, find, live};
+pub(super) use self::show::{active_lease, ended_lease, find};
 pub(crate) use self::wish::nonce;
 pub(super) use self::wish::{holder, request_key, request_key_of};
-use super::answer::Failure;
 use super::auth::Caller;
-use super::refusal::{not_found, token_invalid};
+use super::reply_error::{not_found, token_invalid};
+use super::response::HttpError;
 use crate::app::App;
 
 /// The routes of plain leases.
@@ -37,11 +37,11 @@ pub(super) fn routes() -> OpenApiRouter<Arc<App>> {
         .routes(routes!(acquire::acquire_all))
         .routes(routes!(show::show))
         .routes(routes!(renew::renew))
-        .routes(routes!(end::release))
+        .routes(routes!(release_and_revoke::release))
         .routes(routes!(reissue::transfer))
         .routes(routes!(reissue::upgrade))
         .routes(routes!(reissue::downgrade))
-        .routes(routes!(end::revoke))
+        .routes(routes!(release_and_revoke::revoke))
         .routes(routes!(withdraw::withdraw))
 }
 
@@ -54,39 +54,44 @@ pub(super) struct LeaseId(
 );
 
 impl<S: Send + Sync> FromRequestParts<S> for LeaseId {
-    type Rejection = Failure;
+    type Rejection = HttpError;
 
-    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Failure> {
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, HttpError> {
         let path = Path::<String>::from_request_parts(parts, state).await;
         path.map(|Path(id)| Self(id)).map_err(|_| not_found())
     }
 }
 
 /// A lease that somebody named, dead or alive.
-struct Named {
+struct LeaseReference {
     fence: Fence,
     nonce: Nonce,
 }
 
 /// The lease with this id, if the caller may act on what it is on.
-fn named(app: &App, caller: &Caller, id: &LeaseId) -> Result<Named, Failure> {
+fn named(app: &App, caller: &Caller, id: &LeaseId) -> Result<LeaseReference, HttpError> {
     app.registrar.read(|state| {
         let fence = state.tag().fence_of(&id.0).ok_or_else(not_found)?;
         let live = state.lease(fence).map(|lease| (lease.resource, lease.terms.nonce));
-        let ended = || state.ended(fence).map(|lease| (&lease.resource, lease.terms.nonce));
+        let ended = || state.ended_lease(fence).map(|lease| (&lease.resource, lease.terms.nonce));
         let (resource, nonce) = live.or_else(ended).ok_or_else(not_found)?;
         caller.require_resource(resource.as_str())?;
-        Ok(Named { fence, nonce })
+        Ok(LeaseReference { fence, nonce })
     })
 }
 
 /// The number of the lease with this id, if the caller may see what it is on.
-pub(super) fn fence_named(app: &App, caller: &Caller, id: &LeaseId) -> Result<Fence, Failure> {
+pub(super) fn resolve_fence(app: &App, caller: &Caller, id: &LeaseId) -> Result<Fence, HttpError> {
     named(app, caller, id).map(|named| named.fence)
 }
 
 /// The lease that `token` was given out with: whoever presents it may act on the lease, dead or alive.
-pub(super) fn proven(app: &App, caller: &Caller, id: &LeaseId, token: &str) -> Result<Fence, Failure> {
-    let Named { fence, nonce } = named(app, caller, id)?;
-    if app.tokens.is_token_of(token, &id.0, nonce) { Ok(fence) } else { Err(token_invalid()) }
+pub(super) fn verify_token(
+    app: &App,
+    caller: &Caller,
+    id: &LeaseId,
+    token: &str,
+) -> Result<Fence, HttpError> {
+    let LeaseReference { fence, nonce } = named(app, caller, id)?;
+    if app.token_key.is_token_of(token, &id.0, nonce) { Ok(fence) } else { Err(token_invalid()) }
 }

@@ -5,49 +5,50 @@ use std::sync::Arc;
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Response;
-use tenure_api::Transfer;
+use tenure_api::TransferRequest;
 use tenure_core::kernel::{
-    self, Answer, Cause, ChangeMode, Claim, Command, End, Fence, Mode, Nonce, Refusal, Tick,
+    self, ChangeMode, Command, CommandOutcome, Fence, LeaseCredential, LeaseEnd, LeaseMode, Nonce, Rejection,
+    RevocationCause, Tick,
 };
-use tenure_core::rules::time::is_over;
+use tenure_core::rules::time::is_expired;
 use tenure_registrar::Reply;
 
 use super::acquire::granted;
 use super::wish::{holder, mode};
-use super::{LeaseId, proven};
+use super::{LeaseId, verify_token};
 use crate::app::App;
-use crate::http::answer::{Failure, json};
+use crate::denial_log::RequestSummary;
 use crate::http::auth::Caller;
 use crate::http::body::JsonBody;
 use crate::http::fields::Fields;
-use crate::http::refusal::failure_of;
-use crate::refusals::Wanted;
+use crate::http::reply_error::error_from_reply;
+use crate::http::response::{HttpError, json};
 
 /// What a nonce is derived for. It never changes: a repeat after an update must find what was granted before it.
 const CONTEXT: &str = "tenure 2026 the lease that continues another";
 
 /// Lets the lease go on. `asked` is everything that tells this request from another one about the same lease.
-pub(super) async fn continue_lease(
+pub(super) async fn reissue(
     app: &App,
     caller: &Caller,
     id: &LeaseId,
     token: &str,
-    asked: &[&str],
+    request: &[&str],
     command: impl FnOnce(Fence, Nonce) -> Command,
-) -> Result<Response, Failure> {
-    let before = proven(app, caller, id, token)?;
-    let nonce = nonce_after(token, asked);
-    let response = app.registrar.ask(command(before, nonce)).await;
+) -> Result<Response, HttpError> {
+    let before = verify_token(app, caller, id, token)?;
+    let nonce = nonce_after(token, request);
+    let response = app.registrar.submit(command(before, nonce)).await;
     let (lease, stamp) = match &response.reply {
-        Reply::Answered { answer: Answer::Continued { lease, .. }, stamp } => (*lease, *stamp),
-        Reply::Answered { answer: Answer::Refused(refusal), stamp } if is_continued(refusal) => {
+        Reply::Answered { answer: CommandOutcome::Reissued { lease, .. }, stamp } => (*lease, *stamp),
+        Reply::Answered { answer: CommandOutcome::Rejected(refusal), stamp } if is_reissued(refusal) => {
             let found = app.registrar.read(|state| continuation(state, before, nonce, *stamp));
-            (found.ok_or_else(|| failure_of(response.reply.clone(), || *stamp))?, *stamp)
+            (found.ok_or_else(|| error_from_reply(response.reply.clone(), || *stamp))?, *stamp)
         }
         _ => {
-            let failure = failure_of(response.reply, || app.registrar.now());
-            if let Some(wanted) = app.registrar.read(|state| Wanted::by_holder(state, before)) {
-                app.refusals.note(wanted, &failure.0, app.registrar.now());
+            let failure = error_from_reply(response.reply, || app.registrar.now());
+            if let Some(summary) = app.registrar.read(|state| RequestSummary::from_lease(state, before)) {
+                app.denials.record(summary, &failure.0, app.registrar.now());
             }
             return Err(failure);
         }
@@ -55,15 +56,16 @@ pub(super) async fn continue_lease(
     Ok(json(StatusCode::OK, &granted(app, &response, lease, stamp)?))
 }
 
-fn is_continued(refusal: &Refusal) -> bool {
-    matches!(refusal, Refusal::Over { end: End::Revoked(Cause::Transferred), .. })
+fn is_reissued(refusal: &Rejection) -> bool {
+    matches!(refusal, Rejection::Ended { end: LeaseEnd::Revoked(RevocationCause::Transferred), .. })
 }
 
 /// The lease that came of the same request before, if it lives.
-fn continuation(state: &kernel::State, before: Fence, nonce: Nonce, at: Tick) -> Option<Fence> {
-    let resource = &state.ended(before)?.resource;
+fn continuation(state: &kernel::KernelState, before: Fence, nonce: Nonce, at: Tick) -> Option<Fence> {
+    let resource = &state.ended_lease(before)?.resource;
     let mut leases = state.leases_on_resource(resource);
-    let found = leases.find(|lease| lease.terms.nonce == nonce && !is_over(at.0, lease.terms.expires_at.0));
+    let found =
+        leases.find(|lease| lease.terms.nonce == nonce && !is_expired(at.0, lease.terms.expires_at.0));
     found.map(|lease| lease.fence)
 }
 
@@ -81,18 +83,20 @@ fn nonce_after(token: &str, asked: &[&str]) -> Nonce {
 }
 
 /// A [`tenure_api::ChangeMode`] that was read. It has no `Debug`, because of the token.
-pub(super) struct Asked {
+pub(super) struct ChangeModeRequest {
     token: String,
-    mode: Mode,
+    mode: LeaseMode,
 }
 
-impl Asked {
+impl ChangeModeRequest {
     /// `usual` is what is meant by no mode.
-    pub(super) fn read(mut fields: Fields, usual: Mode) -> Result<Self, Failure> {
-        let asked =
-            tenure_api::ChangeMode { token: fields.text("token")?, mode: fields.optional_text("mode")? };
+    pub(super) fn read(mut fields: Fields, default_mode: LeaseMode) -> Result<Self, HttpError> {
+        let asked = tenure_api::ModeChangeRequest {
+            token: fields.text("token")?,
+            mode: fields.optional_text("mode")?,
+        };
         fields.finish()?;
-        Ok(Self { token: asked.token, mode: asked.mode.as_deref().map_or(Ok(usual), mode)? })
+        Ok(Self { token: asked.token, mode: asked.mode.as_deref().map_or(Ok(default_mode), mode)? })
     }
 
     pub(super) async fn change(
@@ -102,10 +106,11 @@ impl Asked {
         id: &LeaseId,
         what: &str,
         command: impl FnOnce(ChangeMode) -> Command,
-    ) -> Result<Response, Failure> {
+    ) -> Result<Response, HttpError> {
         let mode = self.mode;
-        let command = |lease, nonce| command(ChangeMode { lease, claim: Claim::Token, mode, nonce });
-        continue_lease(app, caller, id, &self.token, &[what, mode.as_str()], command).await
+        let command =
+            |lease, nonce| command(ChangeMode { lease, credential: LeaseCredential::Token, mode, nonce });
+        reissue(app, caller, id, &self.token, &[what, mode.as_str()], command).await
     }
 }
 
@@ -116,8 +121,8 @@ impl Asked {
     tag = "leases",
     operation_id = "upgrade",
     params(LeaseId),
-    request_body = tenure_api::ChangeMode,
-    responses((status = 200, description = "The lease that goes on, with a new id, fence and token", body = tenure_api::Granted)),
+    request_body = tenure_api::ModeChangeRequest,
+    responses((status = 200, description = "The lease that goes on, with a new id, fence and token", body = tenure_api::LeaseGrant)),
     extensions(("x-codes" = json!(["TOKEN_INVALID", "HOLDER_TAKEN", "NOT_FOUND", "HELD", "DEADLOCK", "AUTHORITY_BOUND", "EXPIRED", "QUOTA_EXCEEDED", "TTL_OUT_OF_RANGE"])))
 )]
 pub(super) async fn upgrade(
@@ -125,8 +130,8 @@ pub(super) async fn upgrade(
     caller: Caller,
     id: LeaseId,
     body: JsonBody,
-) -> Result<Response, Failure> {
-    let asked = Asked::read(body.fields, Mode::Exclusive)?;
+) -> Result<Response, HttpError> {
+    let asked = ChangeModeRequest::read(body.fields, LeaseMode::Exclusive)?;
     asked.change(&app, &caller, &id, "upgrade", Command::Upgrade).await
 }
 
@@ -137,8 +142,8 @@ pub(super) async fn upgrade(
     tag = "leases",
     operation_id = "downgrade",
     params(LeaseId),
-    request_body = tenure_api::ChangeMode,
-    responses((status = 200, description = "The lease that goes on, with a new id, fence and token", body = tenure_api::Granted)),
+    request_body = tenure_api::ModeChangeRequest,
+    responses((status = 200, description = "The lease that goes on, with a new id, fence and token", body = tenure_api::LeaseGrant)),
     extensions(("x-codes" = json!(["TOKEN_INVALID", "HOLDER_TAKEN", "NOT_FOUND", "HELD", "DEADLOCK", "AUTHORITY_BOUND", "EXPIRED", "QUOTA_EXCEEDED", "TTL_OUT_OF_RANGE"])))
 )]
 pub(super) async fn downgrade(
@@ -146,8 +151,8 @@ pub(super) async fn downgrade(
     caller: Caller,
     id: LeaseId,
     body: JsonBody,
-) -> Result<Response, Failure> {
-    let asked = Asked::read(body.fields, Mode::Shared)?;
+) -> Result<Response, HttpError> {
+    let asked = ChangeModeRequest::read(body.fields, LeaseMode::Shared)?;
     asked.change(&app, &caller, &id, "downgrade", Command::Downgrade).await
 }
 
@@ -158,8 +163,8 @@ pub(super) async fn downgrade(
     tag = "leases",
     operation_id = "transfer",
     params(LeaseId),
-    request_body = tenure_api::Transfer,
-    responses((status = 200, description = "The lease that goes on, with a new id, fence and token", body = tenure_api::Granted)),
+    request_body = tenure_api::TransferRequest,
+    responses((status = 200, description = "The lease that goes on, with a new id, fence and token", body = tenure_api::LeaseGrant)),
     extensions(("x-codes" = json!(["TOKEN_INVALID", "HOLDER_TAKEN", "NOT_FOUND", "HELD", "DEADLOCK", "AUTHORITY_BOUND", "EXPIRED", "QUOTA_EXCEEDED", "TTL_OUT_OF_RANGE"])))
 )]
 pub(super) async fn transfer(
@@ -167,18 +172,19 @@ pub(super) async fn transfer(
     caller: Caller,
     id: LeaseId,
     body: JsonBody,
-) -> Result<Response, Failure> {
+) -> Result<Response, HttpError> {
     let asked = read(body.fields)?;
     let to = holder("to", &asked.to)?;
     // The next holder belongs to whoever asks.
     let principal = caller.principal.clone();
     let request = ["transfer", &asked.to, caller.principal.as_str()];
-    let command = |lease, nonce| Command::Transfer { lease, claim: Claim::Token, to, principal, nonce };
-    continue_lease(&app, &caller, &id, &asked.token, &request, command).await
+    let command =
+        |lease, nonce| Command::Transfer { lease, claim: LeaseCredential::Token, to, principal, nonce };
+    reissue(&app, &caller, &id, &asked.token, &request, command).await
 }
 
-fn read(mut fields: Fields) -> Result<Transfer, Failure> {
-    let asked = Transfer { token: fields.text("token")?, to: fields.text("to")? };
+fn read(mut fields: Fields) -> Result<TransferRequest, HttpError> {
+    let asked = TransferRequest { token: fields.text("token")?, to: fields.text("to")? };
     fields.finish()?;
     Ok(asked)
 }

@@ -5,17 +5,17 @@ use std::sync::Arc;
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Response;
-use tenure_api::{Lease, LeaseState, OneLease};
-use tenure_core::kernel::{self, End, EndedLease, Fence, LeaseView, Tick};
-use tenure_core::rules::time::{is_over, remaining};
+use tenure_api::{Lease, LeaseResponse, LeaseState};
+use tenure_core::kernel::{self, EndedLease, Fence, LeaseEnd, LeaseView, Tick};
+use tenure_core::rules::time::{is_expired, remaining};
 
-use super::end::Recalls;
-use super::{LeaseId, Named, named};
+use super::release_and_revoke::RecallLookup;
+use super::{LeaseId, LeaseReference, named};
 use crate::app::App;
-use crate::http::answer::{Failure, json};
 use crate::http::auth::Caller;
-use crate::http::names::time_of;
-use crate::http::refusal::{end_name, not_found};
+use crate::http::host_names::format_tick;
+use crate::http::reply_error::{end_reason_name, not_found};
+use crate::http::response::{HttpError, json};
 
 /// One lease, dead or alive.
 #[utoipa::path(
@@ -24,47 +24,47 @@ use crate::http::refusal::{end_name, not_found};
     tag = "leases",
     operation_id = "show",
     params(LeaseId),
-    responses((status = 200, description = "The lease", body = tenure_api::OneLease)),
+    responses((status = 200, description = "The lease", body = tenure_api::LeaseResponse)),
     extensions(("x-codes" = json!(["NOT_FOUND"])))
 )]
 pub(super) async fn show(
     State(app): State<Arc<App>>,
     caller: Caller,
     id: LeaseId,
-) -> Result<Response, Failure> {
-    let Named { fence, .. } = named(&app, &caller, &id)?;
+) -> Result<Response, HttpError> {
+    let LeaseReference { fence, .. } = named(&app, &caller, &id)?;
     let now = app.registrar.now();
     let found = app.registrar.read(|state| find(state, fence, now));
-    Ok(json(StatusCode::OK, &OneLease { lease: found.ok_or_else(not_found)? }))
+    Ok(json(StatusCode::OK, &LeaseResponse { lease: found.ok_or_else(not_found)? }))
 }
 
 /// The lease with this number, dead or alive, as it is at `at`.
-pub(in crate::http) fn find(state: &kernel::State, fence: Fence, at: Tick) -> Option<Lease> {
-    let live = state.lease(fence).map(|lease| live(state, lease, at));
-    live.or_else(|| state.ended(fence).map(|lease| ended(state, lease)))
+pub(in crate::http) fn find(state: &kernel::KernelState, fence: Fence, at: Tick) -> Option<Lease> {
+    let live = state.lease(fence).map(|lease| active_lease(state, lease, at));
+    live.or_else(|| state.ended_lease(fence).map(|lease| ended_lease(state, lease)))
 }
 
 /// A lease that nobody has announced to be over. It may be all the same.
-pub(in crate::http) fn live(state: &kernel::State, lease: LeaseView<'_>, at: Tick) -> Lease {
-    live_among(state, lease, at, &mut Recalls::new(state, at))
+pub(in crate::http) fn active_lease(state: &kernel::KernelState, lease: LeaseView<'_>, at: Tick) -> Lease {
+    active_lease_with_recalls(state, lease, at, &mut RecallLookup::new(state, at))
 }
 
 /// The same, where there are many.
-pub(super) fn live_among<'a>(
-    state: &'a kernel::State,
+pub(super) fn active_lease_with_recalls<'a>(
+    state: &'a kernel::KernelState,
     lease: LeaseView<'a>,
     at: Tick,
-    recalls: &mut Recalls<'a>,
+    recalls: &mut RecallLookup<'a>,
 ) -> Lease {
     let shown = as_active(state, &lease, at);
-    if is_over(at.0, lease.terms.expires_at.0) {
-        over(shown, End::Expired, time_of(state, lease.terms.expires_at))
+    if is_expired(at.0, lease.terms.expires_at.0) {
+        ended_view(shown, LeaseEnd::Expired, format_tick(state, lease.terms.expires_at))
     } else {
         Lease { recall: recalls.of(&lease), ..shown }
     }
 }
 
-fn as_active(state: &kernel::State, lease: &LeaseView<'_>, at: Tick) -> Lease {
+fn as_active(state: &kernel::KernelState, lease: &LeaseView<'_>, at: Tick) -> Lease {
     Lease {
         id: state.tag().lease_id(lease.fence),
         resource: lease.resource.as_str().to_owned(),
@@ -74,8 +74,8 @@ fn as_active(state: &kernel::State, lease: &LeaseView<'_>, at: Tick) -> Lease {
         fence: lease.fence.0,
         ttl_ms: lease.terms.ttl.as_millis(),
         remaining_ms: remaining(at.0, lease.terms.expires_at.0) / 1_000,
-        acquired_at: time_of(state, lease.terms.issued_at),
-        expires_at: time_of(state, lease.terms.expires_at),
+        acquired_at: format_tick(state, lease.terms.issued_at),
+        expires_at: format_tick(state, lease.terms.expires_at),
         renewal_count: lease.terms.renewals,
         labels: lease.terms.labels.iter().map(|(name, value)| (name.to_owned(), value.to_owned())).collect(),
         ended_at: None,
@@ -85,7 +85,7 @@ fn as_active(state: &kernel::State, lease: &LeaseView<'_>, at: Tick) -> Lease {
 }
 
 /// A lease that is over.
-pub(in crate::http) fn ended(state: &kernel::State, lease: &EndedLease) -> Lease {
+pub(in crate::http) fn ended_lease(state: &kernel::KernelState, lease: &EndedLease) -> Lease {
     let as_it_was = LeaseView {
         fence: lease.fence,
         resource: &lease.resource,
@@ -96,23 +96,23 @@ pub(in crate::http) fn ended(state: &kernel::State, lease: &EndedLease) -> Lease
         has_key: false,
         work: None,
     };
-    over(as_active(state, &as_it_was, lease.ended_at), lease.end, time_of(state, lease.ended_at))
+    ended_view(as_active(state, &as_it_was, lease.ended_at), lease.end, format_tick(state, lease.ended_at))
 }
 
 /// The state of a lease that ended in this way.
-pub(super) fn state_after(end: End) -> LeaseState {
+pub(super) fn state_after(end: LeaseEnd) -> LeaseState {
     match end {
-        End::Expired => LeaseState::Expired,
-        End::Released(_) | End::Revoked(_) => LeaseState::Released,
+        LeaseEnd::Expired => LeaseState::Expired,
+        LeaseEnd::Released(_) | LeaseEnd::Revoked(_) => LeaseState::Released,
     }
 }
 
-fn over(lease: Lease, end: End, ended_at: String) -> Lease {
+fn ended_view(lease: Lease, end: LeaseEnd, ended_at: String) -> Lease {
     Lease {
         state: state_after(end),
         remaining_ms: 0,
         ended_at: Some(ended_at),
-        end: Some(end_name(end).to_owned()),
+        end: Some(end_reason_name(end).to_owned()),
         ..lease
     }
 }

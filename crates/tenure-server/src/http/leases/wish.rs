@@ -1,12 +1,15 @@
 //! What one lease is asked for with, alone or together with others.
 
 use axum::http::HeaderMap;
-use tenure_api::{Acquire, Code};
-use tenure_core::kernel::{Contention, Digest, Holder, Labels, Mode, Nonce, RequestKey, Span, Want};
+use tenure_api::{AcquireRequest, Code};
+use tenure_core::kernel::{
+    ContentionPolicy, Holder, IdempotencyKey, Labels, LeaseMode, LeaseRequest, Nonce, RequestDigest,
+    TickDuration,
+};
 
 use crate::control;
-use crate::http::answer::Failure;
 use crate::http::fields::Fields;
+use crate::http::response::HttpError;
 use crate::intents;
 use crate::pools::Pools;
 
@@ -16,40 +19,40 @@ const MOST_KEY_BYTES: usize = 255;
 
 pub(super) struct Wish {
     pub(super) holder: Holder,
-    pub(super) want: Want,
+    pub(super) want: LeaseRequest,
     pub(super) wait_ms: u64,
 }
 
 impl Wish {
-    pub(super) fn read(fields: Fields, pools: &Pools) -> Result<Self, Failure> {
+    pub(super) fn read(fields: Fields, pools: &Pools) -> Result<Self, HttpError> {
         let asked = read(fields)?;
         check_length("resource", &asked.resource)?;
         let labels = asked.labels.iter().map(|(name, value)| (name.as_str(), value.as_str()));
         let (resource, others) = pools.resolve(&asked.resource)?;
-        let want = Want {
+        let want = LeaseRequest {
             resource,
-            others,
-            mode: asked.mode.as_deref().map_or(Ok(Mode::Exclusive), mode)?,
-            ttl: Span::from_millis(asked.ttl_ms),
+            alternatives: others,
+            mode: asked.mode.as_deref().map_or(Ok(LeaseMode::Exclusive), mode)?,
+            ttl: TickDuration::from_millis(asked.ttl_ms),
             nonce: nonce()?,
             labels: Labels::parse(labels)?,
         };
         if want.resources().any(|resource| resource.as_str().starts_with(control::DOMAIN)) {
             let detail = "a control lease belongs to a WebSocket at /ws: send `control.acquire` there; resources that \
                           begin with `control:` cannot be leased here";
-            return Err(Failure::new(Code::Forbidden, detail));
+            return Err(HttpError::new(Code::Forbidden, detail));
         }
         if want.resources().any(|resource| resource.as_str().starts_with(intents::DOMAIN)) {
             let detail = "resources that begin with `system:` are the server's own and cannot be leased here; a worker \
                           takes its guard at /api/v3/worker/guard";
-            return Err(Failure::new(Code::Forbidden, detail));
+            return Err(HttpError::new(Code::Forbidden, detail));
         }
         Ok(Self { holder: holder("holder", &asked.holder)?, want, wait_ms: asked.wait_ms })
     }
 }
 
-fn read(mut fields: Fields) -> Result<Acquire, Failure> {
-    let asked = Acquire {
+fn read(mut fields: Fields) -> Result<AcquireRequest, HttpError> {
+    let asked = AcquireRequest {
         resource: fields.text("resource")?,
         holder: fields.text("holder")?,
         ttl_ms: fields.number("ttlMs")?,
@@ -62,55 +65,62 @@ fn read(mut fields: Fields) -> Result<Acquire, Failure> {
 }
 
 /// What to do when something is in the way.
-pub(super) fn contention(wait_ms: u64) -> Contention {
+pub(super) fn contention(wait_ms: u64) -> ContentionPolicy {
     match wait_ms {
-        0 => Contention::Refuse,
-        _ => Contention::Queue { patience: Span::from_millis(wait_ms) },
+        0 => ContentionPolicy::Deny,
+        _ => ContentionPolicy::Queue { wait_timeout: TickDuration::from_millis(wait_ms) },
     }
 }
 
 /// A holder, as the plain API takes it.
-pub(in crate::http) fn holder(field: &'static str, name: &str) -> Result<Holder, Failure> {
+pub(in crate::http) fn holder(field: &'static str, name: &str) -> Result<Holder, HttpError> {
     check_length(field, name)?;
-    Holder::parse(name).map_err(|invalid| Failure::invalid(field, &invalid.reason))
+    Holder::parse(name).map_err(|invalid| HttpError::invalid(field, &invalid.reason))
 }
 
 /// A mode of plain leases. Those of the agents are not for here.
-pub(super) fn mode(name: &str) -> Result<Mode, Failure> {
-    let known = [Mode::Exclusive, Mode::Shared].into_iter().find(|mode| mode.as_str() == name);
-    known.ok_or_else(|| Failure::invalid("mode", "must be `exclusive` or `shared`"))
+pub(super) fn mode(name: &str) -> Result<LeaseMode, HttpError> {
+    let known = [LeaseMode::Exclusive, LeaseMode::Shared].into_iter().find(|mode| mode.as_str() == name);
+    known.ok_or_else(|| HttpError::invalid("mode", "must be `exclusive` or `shared`"))
 }
 
 /// What the header `Idempotency-Key` comes down to.
-pub(in crate::http) fn request_key(headers: &HeaderMap, body: Digest) -> Result<Option<RequestKey>, Failure> {
+pub(in crate::http) fn request_key(
+    headers: &HeaderMap,
+    body: RequestDigest,
+) -> Result<Option<IdempotencyKey>, HttpError> {
     let mut all = headers.get_all("idempotency-key").iter();
     let Some(value) = all.next() else { return Ok(None) };
     if all.next().is_some() {
-        return Err(Failure::invalid("Idempotency-Key", "must stand once"));
+        return Err(HttpError::invalid("Idempotency-Key", "must stand once"));
     }
     request_key_of("Idempotency-Key", value.as_bytes(), body).map(Some)
 }
 
 /// What a key comes down to that a caller chose.
-pub(in crate::http) fn request_key_of(field: &str, key: &[u8], body: Digest) -> Result<RequestKey, Failure> {
+pub(in crate::http) fn request_key_of(
+    field: &str,
+    key: &[u8],
+    body: RequestDigest,
+) -> Result<IdempotencyKey, HttpError> {
     if (1..=MOST_KEY_BYTES).contains(&key.len()) && key.iter().all(u8::is_ascii_graphic) {
-        return Ok(RequestKey { key: Digest::of(key), body });
+        return Ok(IdempotencyKey { key: RequestDigest::of(key), body });
     }
     let reason = format!("must have 1 to {MOST_KEY_BYTES} visible ASCII characters");
-    Err(Failure::invalid(field, &reason))
+    Err(HttpError::invalid(field, &reason))
 }
 
-fn check_length(field: &str, name: &str) -> Result<(), Failure> {
+fn check_length(field: &str, name: &str) -> Result<(), HttpError> {
     if name.len() <= MOST_NAME_BYTES {
         return Ok(());
     }
     let reason = format!("has {} bytes; at most {MOST_NAME_BYTES} are allowed", name.len());
-    Err(Failure::invalid(field, &reason))
+    Err(HttpError::invalid(field, &reason))
 }
 
-pub(crate) fn nonce() -> Result<Nonce, Failure> {
+pub(crate) fn nonce() -> Result<Nonce, HttpError> {
     let mut bytes = [0; 16];
-    let failed = |_| Failure::new(Code::Internal, "the system gives no random bytes; nothing happened");
+    let failed = |_| HttpError::new(Code::Internal, "the system gives no random bytes; nothing happened");
     getrandom::fill(&mut bytes).map_err(failed)?;
     Ok(Nonce(bytes))
 }

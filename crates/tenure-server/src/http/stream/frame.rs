@@ -4,11 +4,11 @@ use serde::Serialize;
 use serde_json::Value;
 use tenure_api::Problem;
 
-use crate::http::answer::Failure;
 use crate::http::fields::Fields;
-use crate::registrar::Undelivered;
+use crate::http::response::HttpError;
+use crate::registrar::RevokeOnDrop;
 
-pub(super) struct Asked {
+pub(super) struct StreamCommand {
     /// What its answer is known by.
     pub(super) id: u64,
     pub(super) verb: String,
@@ -17,57 +17,57 @@ pub(super) struct Asked {
 
 /// The commands of a frame. One that cannot be read has an answer already; where not even the frame can be read, that is
 /// the one answer, without an id.
-pub(super) fn read(text: &str) -> Vec<Result<Asked, Answer>> {
+pub(super) fn read(text: &str) -> Vec<Result<StreamCommand, StreamAnswer>> {
     let list = match Fields::read_list(text.as_bytes()) {
         Ok(list) => list,
-        Err(failure) => return vec![Err(Answer::refused(None, failure))],
+        Err(failure) => return vec![Err(StreamAnswer::error(None, failure))],
     };
     list.into_iter().map(read_one).collect()
 }
 
-fn read_one(mut fields: Fields) -> Result<Asked, Answer> {
-    let id = fields.number("id").map_err(|failure| Answer::refused(None, failure))?;
-    let verb = fields.text("do").map_err(|failure| Answer::refused(Some(id), failure))?;
-    Ok(Asked { id, verb, fields })
+fn read_one(mut fields: Fields) -> Result<StreamCommand, StreamAnswer> {
+    let id = fields.number("id").map_err(|failure| StreamAnswer::error(None, failure))?;
+    let verb = fields.text("do").map_err(|failure| StreamAnswer::error(Some(id), failure))?;
+    Ok(StreamCommand { id, verb, fields })
 }
 
 /// What goes back for one command.
-pub(super) struct Answer {
+pub(super) struct StreamAnswer {
     text: Vec<u8>,
-    undelivered: Option<Undelivered>,
+    revoke_on_drop: Option<RevokeOnDrop>,
 }
 
 #[derive(Serialize)]
-struct Granted<'a, T> {
+struct OkAnswer<'a, T> {
     id: u64,
     ok: &'a T,
 }
 
 #[derive(Serialize)]
-struct Refused<'a> {
+struct ErrorAnswer<'a> {
     id: Value,
     error: &'a Problem,
 }
 
-impl Answer {
+impl StreamAnswer {
     pub(super) fn ok(id: u64, ok: &impl Serialize) -> Self {
-        Self { text: written(&Granted { id, ok }), undelivered: None }
+        Self { text: written(&OkAnswer { id, ok }), revoke_on_drop: None }
     }
 
     /// What a watch brings: answers with a comma after each.
-    pub(super) fn of_events(piece: &[u8]) -> Option<Self> {
+    pub(super) fn from_events(piece: &[u8]) -> Option<Self> {
         let text = piece.strip_suffix(b",")?.to_vec();
-        Some(Self { text, undelivered: None })
+        Some(Self { text, revoke_on_drop: None })
     }
 
     /// The same, for something that is taken back if this is not sent.
-    pub(super) fn with(self, undelivered: Undelivered) -> Self {
-        Self { undelivered: Some(undelivered), ..self }
+    pub(super) fn with_revoke_on_drop(self, undelivered: RevokeOnDrop) -> Self {
+        Self { revoke_on_drop: Some(undelivered), ..self }
     }
 
-    pub(super) fn refused(id: Option<u64>, failure: Failure) -> Self {
+    pub(super) fn error(id: Option<u64>, failure: HttpError) -> Self {
         let id = id.map_or(Value::Null, Value::from);
-        Self { text: written(&Refused { id, error: &failure.0 }), undelivered: None }
+        Self { text: written(&ErrorAnswer { id, error: &failure.0 }), revoke_on_drop: None }
     }
 
     /// How many bytes it has.
@@ -75,13 +75,13 @@ impl Answer {
         self.text.len()
     }
 
-    pub(super) fn settle(mut self) {
-        self.undelivered.iter_mut().for_each(Undelivered::settle);
+    pub(super) fn disarm(mut self) {
+        self.revoke_on_drop.iter_mut().for_each(RevokeOnDrop::disarm);
     }
 }
 
 /// One frame with all of these.
-pub(super) fn together(answers: &[Answer]) -> String {
+pub(super) fn join(answers: &[StreamAnswer]) -> String {
     let length = answers.iter().map(|answer| answer.len() + 1).sum::<usize>();
     let mut frame = Vec::with_capacity(length + 1);
     for answer in answers {
@@ -102,12 +102,12 @@ mod tests {
     use tenure_core::kernel::Command;
 
     use super::*;
-    use crate::registrar::line::tests::Office;
+    use crate::registrar::queue::tests::TestRegistrar;
 
     #[test]
     fn answers_that_are_ready_together_are_sent_as_one_array() {
-        let failure = Failure::new(Code::Held, "somebody has it");
-        let frame = together(&[Answer::ok(7, &"yes"), Answer::refused(Some(8), failure)]);
+        let failure = HttpError::new(Code::Held, "somebody has it");
+        let frame = join(&[StreamAnswer::ok(7, &"yes"), StreamAnswer::error(Some(8), failure)]);
         assert!(frame.starts_with(r#"[{"id":7,"ok":"yes"},{"id":8,"error":{"#), "{frame}");
         assert!(frame.ends_with("}}]") && frame.contains(r#""code":"HELD""#), "{frame}");
     }
@@ -117,7 +117,7 @@ mod tests {
         let read = read(r#"[{"id":1,"do":"renew"},{"do":"renew"},{"id":3}]"#);
         let shown: Vec<_> = read
             .into_iter()
-            .map(|one| one.map_or_else(|answer| together(&[answer]), |asked| asked.verb))
+            .map(|one| one.map_or_else(|answer| join(&[answer]), |command| command.verb))
             .collect();
         assert_eq!(shown[0], "renew");
         assert!(shown[1].contains(r#""id":null"#) && shown[2].contains(r#""id":3"#), "{shown:?}");
@@ -128,13 +128,17 @@ mod tests {
 
     #[test]
     fn a_grant_is_revoked_if_its_answer_is_not_sent() {
-        let office = Office::open();
-        let answer = |holder| Answer::ok(1, &"yes").with(office.gets(holder).undelivered);
+        let registrar = TestRegistrar::open();
+        let answer =
+            |holder| StreamAnswer::ok(1, &"yes").with_revoke_on_drop(registrar.grant(holder).revoke_on_drop);
         drop(answer("gone"));
         // When this is answered, so is what was asked before it.
-        office.runtime.block_on(office.registrar.ask(Command::Expire { most: 1 }));
-        answer("first").settle();
-        let next = office.lines_up("next", None);
-        assert!(office.registrar.read(|state| state.ticket(next.ticket).is_some()), "what was sent stands");
+        registrar.runtime.block_on(registrar.registrar.submit(Command::Expire { max_ended: 1 }));
+        answer("first").disarm();
+        let next = registrar.enqueue("next", None);
+        assert!(
+            registrar.registrar.read(|state| state.queue_ticket(next.ticket).is_some()),
+            "what was sent stands"
+        );
     }
 }

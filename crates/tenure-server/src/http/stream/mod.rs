@@ -16,10 +16,10 @@ use axum::extract::State;
 use axum::http::HeaderMap;
 use axum::response::Response;
 
-use self::session::Session;
+use self::session::StreamSession;
 use super::accept::Upgrade;
-use super::answer::Failure;
 use super::auth::Caller;
+use super::response::HttpError;
 use super::websocket;
 use crate::app::App;
 
@@ -46,9 +46,9 @@ pub(super) async fn stream(
     State(app): State<Arc<App>>,
     caller: Caller,
     headers: HeaderMap,
-) -> Result<Response, Failure> {
-    let upgrade = Upgrade::to(async move |stream, begun, stop| {
-        Session::new(app, caller, stream, begun).await.run(stop).await;
+) -> Result<Response, HttpError> {
+    let upgrade = Upgrade::new(async move |stream, prefix, stop| {
+        StreamSession::new(app, caller, stream, prefix).await.run(stop).await;
     });
-    websocket::switch(&headers, upgrade)
+    websocket::upgrade_response(&headers, upgrade)
 }

@@ -17,66 +17,76 @@ use tokio_tungstenite::tungstenite::protocol::frame::coding::CloseCode;
 use tokio_tungstenite::tungstenite::protocol::{CloseFrame, Role};
 use tokio_tungstenite::tungstenite::{Error, Message};
 
-use super::command::carry_out;
-use super::frame::{self, Answer, Asked};
+use super::command::execute;
+use super::frame::{self, StreamAnswer, StreamCommand};
 use crate::app::App;
 use crate::http::accept::Stream;
-use crate::http::answer::Failure;
 use crate::http::auth::Caller;
-use crate::http::events::{EventBody, watch_as_answers};
-use crate::http::websocket::{self, PING_TIME, WRITE_TIME, stopping};
-use crate::tokens::Scope;
+use crate::http::events::{EventBody, watch_as_responses};
+use crate::http::response::HttpError;
+use crate::http::websocket::{self, PING_INTERVAL, WRITE_TIMEOUT, wait_for_stop};
+use crate::tokens::TokenScope;
 
 /// The most bytes of one message.
-const MOST_BYTES: usize = 256 << 10;
+const MAX_MESSAGE_BYTES: usize = 256 << 10;
 /// The most commands under way at once. With so many nothing more is read, until some are answered.
-const MOST_UNDER_WAY: usize = 1_024;
+const MAX_IN_FLIGHT: usize = 1_024;
 /// The most watches on one connection.
-const MOST_WATCHES: usize = 64;
+const MAX_WATCHES: usize = 64;
 /// About how many bytes go out in one message.
-const PIECE: usize = 64 << 10;
+const FRAME_BYTES: usize = 64 << 10;
 /// What was asked before the server stops is answered within this time: less than what connections have in all.
-const DRAIN_TIME: Duration = Duration::from_secs(5);
+const DRAIN_TIMEOUT: Duration = Duration::from_secs(5);
 
-type UnderWay = FuturesUnordered<Pin<Box<dyn Future<Output = Answer> + Send>>>;
+type InFlight = FuturesUnordered<Pin<Box<dyn Future<Output = StreamAnswer> + Send>>>;
 
-pub(super) struct Session {
+pub(super) struct StreamSession {
     app: Arc<App>,
     caller: Caller,
     socket: WebSocketStream<Stream>,
-    under_way: UnderWay,
+    in_flight: InFlight,
     /// What watches bring, and where they bring it.
-    brought: mpsc::Receiver<Answer>,
-    bring: mpsc::Sender<Answer>,
+    brought: mpsc::Receiver<StreamAnswer>,
+    bring: mpsc::Sender<StreamAnswer>,
     /// Each watch has a share in it until it ends.
     watching: Arc<()>,
-    heard: Instant,
+    last_received: Instant,
     ping_time: Duration,
 }
 
 /// Nobody is there to go on with.
-struct Over;
+struct ConnectionClosed;
 
-impl Session {
-    pub(super) async fn new(app: Arc<App>, caller: Caller, stream: Stream, begun: Vec<u8>) -> Self {
-        let config = websocket::config(MOST_BYTES);
-        let socket = WebSocketStream::from_partially_read(stream, begun, Role::Server, Some(config)).await;
+impl StreamSession {
+    pub(super) async fn new(app: Arc<App>, caller: Caller, stream: Stream, prefix: Vec<u8>) -> Self {
+        let config = websocket::config(MAX_MESSAGE_BYTES);
+        let socket = WebSocketStream::from_partially_read(stream, prefix, Role::Server, Some(config)).await;
         let (bring, brought) = mpsc::channel(4);
-        let (under_way, watching, heard) = (UnderWay::new(), Arc::default(), Instant::now());
-        Self { app, caller, socket, under_way, brought, bring, watching, heard, ping_time: PING_TIME }
+        let (under_way, watching, heard) = (InFlight::new(), Arc::default(), Instant::now());
+        Self {
+            app,
+            caller,
+            socket,
+            in_flight: under_way,
+            brought,
+            bring,
+            watching,
+            last_received: heard,
+            ping_time: PING_INTERVAL,
+        }
     }
 
     /// Speaks until one side has enough. Whatever is under way then ends as a request does whose connection ends.
     pub(super) async fn run(mut self, mut stop: watch::Receiver<bool>) {
-        let mut ping_at = self.heard + self.ping_time;
+        let mut ping_at = self.last_received + self.ping_time;
         loop {
-            let is_reading = self.under_way.len() < MOST_UNDER_WAY;
+            let is_reading = self.in_flight.len() < MAX_IN_FLIGHT;
             let done = tokio::select! {
                 biased;
-                () = stopping(&mut stop) => return self.finish().await,
-                Some(answer) = self.under_way.next(), if !self.under_way.is_empty() => self.tell(answer).await,
-                Some(answer) = self.brought.recv() => self.tell(answer).await,
-                message = self.socket.next(), if is_reading => self.hear(message).await,
+                () = wait_for_stop(&mut stop) => return self.finish().await,
+                Some(answer) = self.in_flight.next(), if !self.in_flight.is_empty() => self.send(answer).await,
+                Some(answer) = self.brought.recv() => self.send(answer).await,
+                message = self.socket.next(), if is_reading => self.receive(message).await,
                 () = sleep_until(ping_at) => {
                     ping_at += self.ping_time;
                     self.ping().await
@@ -85,10 +95,10 @@ impl Session {
             if done.is_err() {
                 return;
             }
-            if !self.caller.is_good() {
+            if !self.caller.is_valid() {
                 return self.close(CloseCode::Policy, "the token is no longer good").await;
             }
-            ping_at = ping_at.max(self.heard + self.ping_time);
+            ping_at = ping_at.max(self.last_received + self.ping_time);
         }
     }
 
@@ -96,50 +106,50 @@ impl Session {
     /// was just granted need not be taken back.
     async fn finish(&mut self) {
         let last_words = async {
-            while let Some(answer) = self.under_way.next().await {
-                self.tell(answer).await?;
+            while let Some(answer) = self.in_flight.next().await {
+                self.send(answer).await?;
             }
-            Ok::<_, Over>(())
+            Ok::<_, ConnectionClosed>(())
         };
-        if !matches!(timeout(DRAIN_TIME, last_words).await, Ok(Err(Over))) {
+        if !matches!(timeout(DRAIN_TIMEOUT, last_words).await, Ok(Err(ConnectionClosed))) {
             self.close(CloseCode::Away, "the server is stopping").await;
         }
     }
 
-    async fn hear(&mut self, message: Option<Result<Message, Error>>) -> Result<(), Over> {
+    async fn receive(&mut self, message: Option<Result<Message, Error>>) -> Result<(), ConnectionClosed> {
         let message = match message {
             Some(Ok(message)) => message,
             Some(Err(Error::Capacity(_))) => {
                 self.close(CloseCode::Size, "a message has at most 256 KiB").await;
-                return Err(Over);
+                return Err(ConnectionClosed);
             }
-            Some(Err(_)) | None => return Err(Over),
+            Some(Err(_)) | None => return Err(ConnectionClosed),
         };
-        self.heard = Instant::now();
+        self.last_received = Instant::now();
         match message {
             Message::Text(text) => {
-                for asked in frame::read(&text) {
-                    match asked {
+                for command in frame::read(&text) {
+                    match command {
                         Ok(asked) => self.begin(asked).await?,
-                        Err(answer) => self.tell(answer).await?,
+                        Err(answer) => self.send(answer).await?,
                     }
                 }
                 Ok(())
             }
             Message::Binary(_) => {
                 self.close(CloseCode::Unsupported, "send text: an array of commands in JSON").await;
-                Err(Over)
+                Err(ConnectionClosed)
             }
             // The answer to a ping or a farewell is there already, and wants to be sent.
-            Message::Ping(_) | Message::Close(_) => match timeout(WRITE_TIME, self.socket.flush()).await {
+            Message::Ping(_) | Message::Close(_) => match timeout(WRITE_TIMEOUT, self.socket.flush()).await {
                 Ok(Ok(())) => Ok(()),
-                _ => Err(Over),
+                _ => Err(ConnectionClosed),
             },
             Message::Pong(_) | Message::Frame(_) => Ok(()),
         }
     }
 
-    async fn begin(&mut self, asked: Asked) -> Result<(), Over> {
+    async fn begin(&mut self, asked: StreamCommand) -> Result<(), ConnectionClosed> {
         if asked.verb == "watch" {
             let id = asked.id;
             return match self.watch(asked) {
@@ -147,52 +157,52 @@ impl Session {
                     tokio::spawn(forward(events, self.bring.clone(), self.watching.clone()));
                     Ok(())
                 }
-                Err(failure) => self.tell(Answer::refused(Some(id), failure)).await,
+                Err(failure) => self.send(StreamAnswer::error(Some(id), failure)).await,
             };
         }
-        if self.under_way.len() >= MOST_UNDER_WAY {
+        if self.in_flight.len() >= MAX_IN_FLIGHT {
             let detail =
-                format!("{MOST_UNDER_WAY} commands of this connection are under way; wait for some of them");
-            return self.tell(Answer::refused(Some(asked.id), Failure::new(Code::Busy, detail))).await;
+                format!("{MAX_IN_FLIGHT} commands of this connection are under way; wait for some of them");
+            return self.send(StreamAnswer::error(Some(asked.id), HttpError::new(Code::Busy, detail))).await;
         }
         let (app, caller) = (self.app.clone(), self.caller.clone());
-        self.under_way.push(Box::pin(async move { carry_out(&app, &caller, asked).await }));
+        self.in_flight.push(Box::pin(async move { execute(&app, &caller, asked).await }));
         Ok(())
     }
 
-    fn watch(&self, asked: Asked) -> Result<EventBody, Failure> {
-        self.caller.require(Scope::LeasesRead)?;
-        if Arc::strong_count(&self.watching) > MOST_WATCHES {
-            let detail = format!("a connection has at most {MOST_WATCHES} watches; open another one");
-            return Err(Failure::new(Code::Busy, detail));
+    fn watch(&self, asked: StreamCommand) -> Result<EventBody, HttpError> {
+        self.caller.require(TokenScope::LeasesRead)?;
+        if Arc::strong_count(&self.watching) > MAX_WATCHES {
+            let detail = format!("a connection has at most {MAX_WATCHES} watches; open another one");
+            return Err(HttpError::new(Code::Busy, detail));
         }
-        watch_as_answers(&self.app, self.caller.clone(), asked.id, asked.fields)
+        watch_as_responses(&self.app, self.caller.clone(), asked.id, asked.fields)
     }
 
     /// Sends an answer, together with whatever else is ready.
-    async fn tell(&mut self, first: Answer) -> Result<(), Over> {
+    async fn send(&mut self, first: StreamAnswer) -> Result<(), ConnectionClosed> {
         let mut length = first.len();
         let mut answers = vec![first];
-        while length < PIECE {
-            let ready = self.under_way.next().now_or_never().flatten();
+        while length < FRAME_BYTES {
+            let ready = self.in_flight.next().now_or_never().flatten();
             let Some(answer) = ready.or_else(|| self.brought.try_recv().ok()) else { break };
             length += answer.len();
             answers.push(answer);
         }
-        let frame = Message::text(frame::together(&answers));
-        let sent = timeout(WRITE_TIME, self.socket.send(frame)).await;
-        let Ok(Ok(())) = sent else { return Err(Over) };
-        answers.into_iter().for_each(Answer::settle);
+        let frame = Message::text(frame::join(&answers));
+        let sent = timeout(WRITE_TIMEOUT, self.socket.send(frame)).await;
+        let Ok(Ok(())) = sent else { return Err(ConnectionClosed) };
+        answers.into_iter().for_each(StreamAnswer::disarm);
         Ok(())
     }
 
-    async fn ping(&mut self) -> Result<(), Over> {
-        if self.heard.elapsed() >= self.ping_time * 3 {
-            return Err(Over);
+    async fn ping(&mut self) -> Result<(), ConnectionClosed> {
+        if self.last_received.elapsed() >= self.ping_time * 3 {
+            return Err(ConnectionClosed);
         }
-        match timeout(WRITE_TIME, self.socket.send(Message::Ping(Vec::new().into()))).await {
+        match timeout(WRITE_TIMEOUT, self.socket.send(Message::Ping(Vec::new().into()))).await {
             Ok(Ok(())) => Ok(()),
-            _ => Err(Over),
+            _ => Err(ConnectionClosed),
         }
     }
 
@@ -203,9 +213,9 @@ impl Session {
 }
 
 /// Brings what a watch tells to its session, until either has enough.
-async fn forward(mut events: EventBody, bring: mpsc::Sender<Answer>, watching: Arc<()>) {
+async fn forward(mut events: EventBody, bring: mpsc::Sender<StreamAnswer>, watching: Arc<()>) {
     while let Some(piece) = events.next().await {
-        let Some(answer) = Answer::of_events(&piece) else { continue };
+        let Some(answer) = StreamAnswer::from_events(&piece) else { continue };
         if bring.send(answer).await.is_err() {
             break;
         }

@@ -6,28 +6,29 @@ use std::sync::Arc;
 use axum::extract::{Path, State};
 use axum::http::StatusCode;
 use axum::response::Response;
-use tenure_api::{Code, CreateToken, CreatedToken, RevokedToken, Tokens};
+use tenure_api::{ApiTokenList, ApiTokenRequest, Code, CreatedApiToken, RevokedApiToken};
 use tenure_core::kernel;
 use tenure_core::kernel::{
-    AgentCommand, Cause, Command, Fence, Holder, Phase, Principal, Report, Resource, WaitEnd,
+    AgentCommand, AgentPhase, AgentReport, Command, Fence, Holder, Principal, Resource, RevocationCause,
+    WaitEnd,
 };
 use tokio::task::JoinSet;
 
 use crate::app::App;
-use crate::http::answer::{Failure, json};
 use crate::http::auth::{ADMIN, Caller};
 use crate::http::body::JsonBody;
 use crate::http::fields::Fields;
-use crate::http::refusal::answered;
+use crate::http::reply_error::answer_from_reply;
+use crate::http::response::{HttpError, json};
 use crate::secret_file::SecretFileError;
-use crate::tokens::{CreateError, Now, Scope, Scopes, TokenStore, Wish};
+use crate::tokens::{CreateError, NewToken, TokenClockReading, TokenScope, TokenScopes, TokenStore};
 
 /// The longest name, and the longest prefix: as long as a resource of the plain API.
-const MOST_NAME_BYTES: usize = 128;
+const MAX_NAME_BYTES: usize = 128;
 /// The most prefixes that one token is limited to.
-const MOST_PREFIXES: usize = 64;
+const MAX_PREFIXES: usize = 64;
 /// A hundred years: more is for ever, which is asked for by leaving it out.
-const MOST_MS: u64 = 100 * 365 * 24 * 60 * 60 * 1_000;
+const MAX_LIFETIME_MS: u64 = 100 * 365 * 24 * 60 * 60 * 1_000;
 
 /// Make a token.
 ///
@@ -37,76 +38,81 @@ const MOST_MS: u64 = 100 * 365 * 24 * 60 * 60 * 1_000;
     path = "/v1/tokens",
     tag = "tokens",
     operation_id = "createToken",
-    request_body = tenure_api::CreateToken,
-    responses((status = 201, description = "The token and its secret", body = tenure_api::CreatedToken)),
+    request_body = tenure_api::ApiTokenRequest,
+    responses((status = 201, description = "The token and its secret", body = tenure_api::CreatedApiToken)),
     extensions(("x-codes" = json!(["NAME_TAKEN", "QUOTA_EXCEEDED"])))
 )]
 pub(super) async fn create(
     State(app): State<Arc<App>>,
     caller: Caller,
     body: JsonBody,
-) -> Result<Response, Failure> {
+) -> Result<Response, HttpError> {
     super::must_be_unlimited(&caller)?;
-    let wish = wish(read(body.fields)?)?;
+    let request = new_token(read(body.fields)?)?;
     // After the body, which may have taken its time.
     super::must_be_unlimited(&caller)?;
-    let created = tokio::task::spawn_blocking(move || app.given.create(wish, Now::read())).await;
+    let created =
+        tokio::task::spawn_blocking(move || app.api_tokens.create(request, TokenClockReading::read())).await;
     let created = created.unwrap_or_else(|error| std::panic::resume_unwind(error.into_panic()));
     let (token, secret) = created.map_err(refused)?;
-    let created = CreatedToken { token: super::shown(&token), secret: secret.to_string() };
+    let created = CreatedApiToken { token: super::token_view(&token), secret: secret.to_string() };
     Ok(json(StatusCode::CREATED, &created))
 }
 
-fn read(mut fields: Fields) -> Result<CreateToken, Failure> {
-    let asked = CreateToken {
+fn read(mut fields: Fields) -> Result<ApiTokenRequest, HttpError> {
+    let request = ApiTokenRequest {
         name: fields.text("name")?,
-        scopes: fields.optional_list("scopes")?.ok_or_else(|| Failure::invalid("scopes", "is missing"))?,
+        scopes: fields.optional_list("scopes")?.ok_or_else(|| HttpError::invalid("scopes", "is missing"))?,
         resources: fields.optional_list("resources")?.unwrap_or_default(),
         expires_in_ms: fields.optional_number("expiresInMs")?,
     };
     fields.finish()?;
-    Ok(asked)
+    Ok(request)
 }
 
-fn wish(asked: CreateToken) -> Result<Wish, Failure> {
-    let principal = Principal::parse(&asked.name).map_err(|error| Failure::invalid("name", &error.reason))?;
-    if asked.name.len() > MOST_NAME_BYTES {
-        return Err(Failure::invalid("name", &format!("has more than {MOST_NAME_BYTES} bytes")));
+fn new_token(asked: ApiTokenRequest) -> Result<NewToken, HttpError> {
+    let principal =
+        Principal::parse(&asked.name).map_err(|error| HttpError::invalid("name", &error.reason))?;
+    if asked.name.len() > MAX_NAME_BYTES {
+        return Err(HttpError::invalid("name", &format!("has more than {MAX_NAME_BYTES} bytes")));
     }
     let own = [crate::http::auth::LOCAL, crate::intents::DOMAIN];
     if asked.name == crate::http::auth::ADMIN || own.iter().any(|own| asked.name.starts_with(own)) {
         let reason =
             "`admin` and what begins with `local-` or `system:` are the server's own; choose another";
-        return Err(Failure::invalid("name", reason));
+        return Err(HttpError::invalid("name", reason));
     }
     let unknown = || {
-        Failure::invalid("scopes", &format!("must be some of: {}", Scope::ALL.map(Scope::as_str).join(", ")))
+        HttpError::invalid(
+            "scopes",
+            &format!("must be some of: {}", TokenScope::ALL.map(TokenScope::as_str).join(", ")),
+        )
     };
-    let scopes: Option<Scopes> = asked.scopes.iter().map(|name| Scope::parse(name)).collect();
+    let scopes: Option<TokenScopes> = asked.scopes.iter().map(|name| TokenScope::parse(name)).collect();
     let scopes = scopes.filter(|scopes| !scopes.is_empty()).ok_or_else(unknown)?;
-    let is_prefix = |text: &String| text.len() <= MOST_NAME_BYTES && Resource::parse(text).is_ok();
-    if asked.resources.len() > MOST_PREFIXES || !asked.resources.iter().all(is_prefix) {
+    let is_prefix = |text: &String| text.len() <= MAX_NAME_BYTES && Resource::parse(text).is_ok();
+    if asked.resources.len() > MAX_PREFIXES || !asked.resources.iter().all(is_prefix) {
         let reason = format!(
-            "must be at most {MOST_PREFIXES} beginnings of resources, each with 1 to {MOST_NAME_BYTES} bytes and \
+            "must be at most {MAX_PREFIXES} beginnings of resources, each with 1 to {MAX_NAME_BYTES} bytes and \
              without control characters"
         );
-        return Err(Failure::invalid("resources", &reason));
+        return Err(HttpError::invalid("resources", &reason));
     }
-    if asked.expires_in_ms.is_some_and(|span| !(1..=MOST_MS).contains(&span)) {
-        return Err(Failure::invalid("expiresInMs", &format!("must be from 1 to {MOST_MS}")));
+    if asked.expires_in_ms.is_some_and(|span| !(1..=MAX_LIFETIME_MS).contains(&span)) {
+        return Err(HttpError::invalid("expiresInMs", &format!("must be from 1 to {MAX_LIFETIME_MS}")));
     }
-    Ok(Wish { principal, scopes, resources: asked.resources, expires_in_ms: asked.expires_in_ms })
+    Ok(NewToken { principal, scopes, resources: asked.resources, expires_in_ms: asked.expires_in_ms })
 }
 
-fn refused(error: CreateError) -> Failure {
+fn refused(error: CreateError) -> HttpError {
     match error {
-        CreateError::NameTaken => Failure::new(
+        CreateError::NameTaken => HttpError::new(
             Code::NameTaken,
             "a token with this name is good, or its leases are being ended; revoke it first (`tenure token revoke`), or \
              choose another name",
         ),
         CreateError::TooMany => {
-            Failure::new(Code::QuotaExceeded, "there are as many tokens as may be; revoke some")
+            HttpError::new(Code::QuotaExceeded, "there are as many tokens as may be; revoke some")
         }
         CreateError::File(error) => super::not_written(&error, "no token was made"),
     }
@@ -118,16 +124,17 @@ fn refused(error: CreateError) -> Failure {
     path = "/v1/tokens",
     tag = "tokens",
     operation_id = "tokens",
-    responses((status = 200, description = "The tokens", body = tenure_api::Tokens)),
+    responses((status = 200, description = "The tokens", body = tenure_api::ApiTokenList)),
 )]
-pub(super) async fn list(State(app): State<Arc<App>>, caller: Caller) -> Result<Response, Failure> {
+pub(super) async fn list(State(app): State<Arc<App>>, caller: Caller) -> Result<Response, HttpError> {
     super::must_be_unlimited(&caller)?;
-    let tokens = app.given.list(Now::read()).iter().map(|token| super::shown(token)).collect();
-    Ok(json(StatusCode::OK, &Tokens { tokens }))
+    let tokens =
+        app.api_tokens.list(TokenClockReading::read()).iter().map(|token| super::token_view(token)).collect();
+    Ok(json(StatusCode::OK, &ApiTokenList { tokens }))
 }
 
 /// How many leases are looked at while nobody else can, and how many are ended at once.
-const AT_ONCE: usize = 1_024;
+const BATCH_SIZE: usize = 1_024;
 
 /// Revoke a token.
 ///
@@ -138,37 +145,37 @@ const AT_ONCE: usize = 1_024;
     tag = "tokens",
     operation_id = "revokeToken",
     params(("id" = String, Path, description = "The token, as `token.id` named it")),
-    responses((status = 200, description = "It is no longer good", body = tenure_api::RevokedToken)),
+    responses((status = 200, description = "It is no longer good", body = tenure_api::RevokedApiToken)),
     extensions(("x-codes" = json!(["NOT_FOUND"])))
 )]
 pub(super) async fn revoke(
     State(app): State<Arc<App>>,
     caller: Caller,
     Path(id): Path<String>,
-) -> Result<Response, Failure> {
+) -> Result<Response, HttpError> {
     super::must_be_unlimited(&caller)?;
-    let unknown = || Failure::new(Code::NotFound, "there is no such token, or it is no longer good");
-    let token = app.given.revoke(&id).ok_or_else(unknown)?;
+    let unknown = || HttpError::new(Code::NotFound, "there is no such token, or it is no longer good");
+    let token = app.api_tokens.revoke(&id).ok_or_else(unknown)?;
     // In this order: until everything is done, the token is known, and whoever got no answer can ask again. Where the
     // first write fails, the leases end all the same, and the last one says so if the disk is still as bad.
-    let _ = change(&app, |tokens| tokens.note_revoked(Now::read())).await;
+    let _ = change(&app, |tokens| tokens.persist_revocations(TokenClockReading::read())).await;
     let detail = format!("the token {} was revoked", token.principal);
     let revoked_leases = end_all(&app, &token.principal, &caller.principal, detail.into()).await?;
     let meaning = "the token counts no more until the next start; ask again";
-    let forgotten = change(&app, move |tokens| tokens.forget(&id, Now::read())).await;
+    let forgotten = change(&app, move |tokens| tokens.forget(&id, TokenClockReading::read())).await;
     forgotten.map_err(|error| super::not_written(&error, meaning))?;
-    Ok(json(StatusCode::OK, &RevokedToken { token: super::shown(&token), revoked_leases }))
+    Ok(json(StatusCode::OK, &RevokedApiToken { token: super::token_view(&token), revoked_leases }))
 }
 
 /// Ends what the last server did not come to before it ended itself. Where that cannot be done, the token is still known as
 /// revoked: an admin can revoke it again, and the next start tries again.
 pub(crate) async fn finish_revoking(app: &Arc<App>) {
-    for token in app.given.revoked() {
+    for token in app.api_tokens.revoked() {
         let by = Principal::parse(ADMIN).expect("a name of our own is a name");
         let detail = format!("the token {} was revoked before the server started again", token.principal);
         if end_all(app, &token.principal, &by, detail.into()).await.is_ok() {
             let id = token.id.clone();
-            let _ = change(app, move |tokens| tokens.forget(&id, Now::read())).await;
+            let _ = change(app, move |tokens| tokens.forget(&id, TokenClockReading::read())).await;
         }
     }
 }
@@ -179,7 +186,7 @@ async fn change(
     what: impl FnOnce(&TokenStore) -> Result<(), SecretFileError> + Send + 'static,
 ) -> Result<(), SecretFileError> {
     let app = app.clone();
-    let changed = tokio::task::spawn_blocking(move || what(&app.given)).await;
+    let changed = tokio::task::spawn_blocking(move || what(&app.api_tokens)).await;
     changed.unwrap_or_else(|error| std::panic::resume_unwind(error.into_panic()))
 }
 
@@ -189,33 +196,40 @@ async fn end_all(
     principal: &Principal,
     by: &Principal,
     detail: Arc<str>,
-) -> Result<usize, Failure> {
+) -> Result<usize, HttpError> {
     // What was asked before the token was revoked is decided before this is: nothing comes after it.
-    ask(app.clone(), Command::Expire { most: 1 }).await?;
+    submit(app.clone(), Command::Expire { max_ended: 1 }).await?;
     let (mut ended, mut from) = (0, Fence::default());
     for ticket in app.registrar.read(|state| {
-        state.tickets().filter(|wait| wait.principal == principal).map(|wait| wait.ticket).collect::<Vec<_>>()
+        state
+            .queue_tickets()
+            .filter(|wait| wait.principal == principal)
+            .map(|wait| wait.ticket)
+            .collect::<Vec<_>>()
     }) {
         let (principal, end) = (principal.clone(), WaitEnd::Gone);
-        ask(app.clone(), Command::Withdraw { ticket, principal, end }).await?;
+        submit(app.clone(), Command::Withdraw { ticket, principal, end }).await?;
     }
     for (agent, session) in app.registrar.read(|state| waiting_agents(state, principal)) {
         // Whoever gives up waits for nothing any more. What it holds ends with it: it is this principal's too.
         ended += app.registrar.read(|state| state.leases_of_holder(&agent).count());
-        let (principal, phase) = (principal.clone(), Phase::Aborted);
-        let report = Report { agent, principal, session, phase, remembers: None };
-        ask(app.clone(), Command::Agent(Box::new(AgentCommand::Report(report)))).await?;
+        let (principal, phase) = (principal.clone(), AgentPhase::Aborted);
+        let report = AgentReport { agent, principal, session, phase, memory: None };
+        submit(app.clone(), Command::Agent(Box::new(AgentCommand::Report(report)))).await?;
     }
     loop {
         let (leases, next) = app.registrar.read(|state| {
-            let part: Vec<_> = state.leases_from(from).take(AT_ONCE).collect();
+            let part: Vec<_> = state.leases_from(from).take(BATCH_SIZE).collect();
             let theirs = part.iter().filter(|lease| lease.principal == principal);
             (theirs.map(|lease| lease.fence).collect::<Vec<_>>(), part.last().map(|lease| lease.fence))
         });
         let mut tasks = JoinSet::new();
         for lease in leases {
             let (by, detail) = (by.clone(), detail.clone());
-            tasks.spawn(ask(app.clone(), Command::Revoke { lease, cause: Cause::Revoked, by, detail }));
+            tasks.spawn(submit(
+                app.clone(),
+                Command::Revoke { lease, cause: RevocationCause::Revoked, by, detail },
+            ));
         }
         while let Some(done) = tasks.join_next().await {
             ended += done.unwrap_or_else(|error| std::panic::resume_unwind(error.into_panic()))?;
@@ -228,17 +242,17 @@ async fn end_all(
 }
 
 /// The agents of a principal that wait, and in which session each is.
-fn waiting_agents(state: &kernel::State, principal: &Principal) -> Vec<(Holder, Arc<str>)> {
-    let agents: BTreeSet<_> = state.pending().map(|pending| &pending.rank.agent).collect();
+fn waiting_agents(state: &kernel::KernelState, principal: &Principal) -> Vec<(Holder, Arc<str>)> {
+    let agents: BTreeSet<_> = state.waiting_agents().map(|pending| &pending.rank.agent).collect();
     let known = agents.into_iter().filter_map(|id| Some((id, state.agent(id)?)));
     let own = known.filter(|(_, agent)| agent.principal == *principal);
     own.map(|(id, agent)| (id.clone(), agent.session.clone())).collect()
 }
 
 /// Asks for an end: 1 if there was one, 0 if it had come already.
-async fn ask(app: Arc<App>, command: Command) -> Result<usize, Failure> {
-    let reply = app.registrar.ask(command).await.reply;
-    match answered(reply, || app.registrar.now()) {
+async fn submit(app: Arc<App>, command: Command) -> Result<usize, HttpError> {
+    let reply = app.registrar.submit(command).await.reply;
+    match answer_from_reply(reply, || app.registrar.now()) {
         Ok(_) => Ok(1),
         Err(failure) if matches!(failure.0.code, Code::Expired | Code::NotFound) => Ok(0),
         Err(failure) => Err(failure),

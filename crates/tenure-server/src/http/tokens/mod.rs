@@ -4,17 +4,17 @@ mod handlers;
 
 use std::sync::Arc;
 
-use tenure_api::{Code, Token};
+use tenure_api::{ApiTokenView, Code};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 pub(crate) use self::handlers::finish_revoking;
-use super::answer::Failure;
 use super::auth::Caller;
+use super::response::HttpError;
 use crate::app::App;
-use crate::clock::time_for_people;
+use crate::clock::format_unix_ms;
 use crate::secret_file::SecretFileError;
-use crate::tokens::Given;
+use crate::tokens::StoredToken;
 
 /// The routes of tokens.
 pub(super) fn routes() -> OpenApiRouter<Arc<App>> {
@@ -22,26 +22,29 @@ pub(super) fn routes() -> OpenApiRouter<Arc<App>> {
 }
 
 /// Rejects a limited token: with it, a token without limits could be made.
-fn must_be_unlimited(caller: &Caller) -> Result<(), Failure> {
+fn must_be_unlimited(caller: &Caller) -> Result<(), HttpError> {
     caller.require_unlimited_admin("managing tokens")
 }
 
-fn shown(token: &Given) -> Token {
+fn token_view(token: &StoredToken) -> ApiTokenView {
     let name = token.principal.as_str().to_owned();
-    Token {
+    ApiTokenView {
         id: token.id.clone(),
         name: name.clone(),
         principal: name,
-        scopes: token.scopes.named().map(|scope| scope.as_str().to_owned()).collect(),
+        scopes: token.scopes.explicit_scopes().map(|scope| scope.as_str().to_owned()).collect(),
         resources: token.resources.to_vec(),
-        created_at: time_for_people(token.created_ms),
-        expires_at: token.expires_ms.map(time_for_people),
-        last_used_at: token.last_used_ms().map(time_for_people),
+        created_at: format_unix_ms(token.created_ms),
+        expires_at: token.expires_ms.map(format_unix_ms),
+        last_used_at: token.last_used_ms().map(format_unix_ms),
     }
 }
 
 /// The file cannot be written. What that means is `meaning`.
-fn not_written(error: &SecretFileError, meaning: &str) -> Failure {
+fn not_written(error: &SecretFileError, meaning: &str) -> HttpError {
     let source = std::error::Error::source(error).map(|source| format!(" ({source})")).unwrap_or_default();
-    Failure::new(Code::Unavailable, format!("the file with the tokens cannot be written{source}; {meaning}"))
+    HttpError::new(
+        Code::Unavailable,
+        format!("the file with the tokens cannot be written{source}; {meaning}"),
+    )
 }

@@ -5,28 +5,29 @@ use std::sync::Arc;
 use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::Response;
-use tenure_api::{Code, GrantedWork, OneWork, Spent, Work};
+use tenure_api::{Code, SpendResult, WorkGrant, WorkResponse, WorkView};
 use tenure_core::authority::{LeaseScope, work_id_of, work_resource};
 use tenure_core::kernel;
 use tenure_core::kernel::{
-    Answer, Claim, ClaimWork, Command, Derive, Fence, Labels, Span, Spend, WorkCommand,
+    ClaimWork, Command, CommandOutcome, DeriveLease, Fence, Labels, LeaseCredential, SpendBudget,
+    TickDuration, WorkCommand,
 };
 
-use super::read::{actor, amount, bounds, budget, purpose, scope, shown, work_id};
+use super::parse::{actor, amount, bounds, budget, budget_view, purpose, scope, work_id};
 use crate::app::App;
-use crate::http::answer::{Failure, json};
+use crate::denial_log::RequestSummary;
 use crate::http::auth::Caller;
 use crate::http::body::JsonBody;
 use crate::http::leases::{
-    LeaseId, deliver, fence_named, find, granted, nonce, proven, release_one, renew_one, request_key,
+    LeaseId, deliver, find, granted, nonce, release_one, renew_one, request_key, resolve_fence, verify_token,
 };
-use crate::http::refusal::{answered, failure_of, no_authority, not_found, unexpected};
-use crate::refusals::Wanted;
+use crate::http::reply_error::{answer_from_reply, error_from_reply, no_authority, not_found, unexpected};
+use crate::http::response::{HttpError, json};
 use crate::registrar::Asked;
-use crate::tokens::Scope;
+use crate::tokens::TokenScope;
 
 /// How long a claim lasts where nothing is said about it.
-const USUAL_TTL_MS: u64 = 60_000;
+const DEFAULT_TTL_MS: u64 = 60_000;
 
 /// Claim a piece of work.
 ///
@@ -38,8 +39,8 @@ const USUAL_TTL_MS: u64 = 60_000;
     tag = "work",
     operation_id = "claimWork",
     params(("Idempotency-Key" = Option<String>, Header, description = "1 to 255 visible ASCII characters. The same request with the same key gets the same lease, until 60 s after it ends")),
-    request_body = tenure_api::ClaimWork,
-    responses((status = 201, description = "The work is yours", body = tenure_api::GrantedWork)),
+    request_body = tenure_api::WorkClaimRequest,
+    responses((status = 201, description = "The work is yours", body = tenure_api::WorkGrant)),
     extensions(("x-codes" = json!(["TTL_OUT_OF_RANGE", "HOLDER_TAKEN", "HELD", "KEY_REUSED", "EXPIRED", "QUOTA_EXCEEDED"])))
 )]
 pub(super) async fn claim(
@@ -47,11 +48,11 @@ pub(super) async fn claim(
     caller: Caller,
     headers: HeaderMap,
     body: JsonBody,
-) -> Result<Response, Failure> {
+) -> Result<Response, HttpError> {
     let key = request_key(&headers, body.digest)?;
     let mut fields = body.fields;
     let (work_id, holder) = (work_id(&mut fields)?, actor(&mut fields)?);
-    let ttl = Span::from_millis(fields.optional_number("ttlMs")?.unwrap_or(USUAL_TTL_MS));
+    let ttl = TickDuration::from_millis(fields.optional_number("ttlMs")?.unwrap_or(DEFAULT_TTL_MS));
     let scope = scope(&mut fields)?.unwrap_or(tenure_core::authority::LeaseScope::Unlimited);
     let budget = bounds(&mut fields)?;
     let labels = fields.texts("labels")?;
@@ -60,42 +61,42 @@ pub(super) async fn claim(
     let principal = caller.principal.clone();
     let nonce = nonce()?;
     let claim = ClaimWork { principal, holder, work_id, ttl, nonce, labels, scope, budget, key };
-    obtain(&app, &caller, &claim.clone(), WorkCommand::Claim(claim)).await
+    acquire_work(&app, &caller, &claim.clone(), WorkCommand::Claim(claim)).await
 }
 
 /// Gets a lease for a caller and tells it. What nobody takes is taken back, unless the request had a key.
-pub(super) async fn obtain(
+pub(super) async fn acquire_work(
     app: &App,
     caller: &Caller,
     claim: &ClaimWork,
     command: WorkCommand,
-) -> Result<Response, Failure> {
+) -> Result<Response, HttpError> {
     let resource = work_resource(&claim.work_id)?;
     caller.require_resource(resource.as_str())?;
     let (principal, has_key) = (claim.principal.clone(), claim.key.is_some());
     let command = Command::Work(Box::new(command));
-    let given = match app.registrar.obtain(principal.clone(), has_key, command).await {
+    let given = match app.registrar.acquire_with(principal.clone(), has_key, command).await {
         Asked::Given(given) => given,
         // Nobody waits for work.
         Asked::InLine(_) => return Err(unexpected()),
         Asked::Not(reply) => {
-            let failure = failure_of(reply, || app.registrar.now());
+            let failure = error_from_reply(reply, || app.registrar.now());
             let is_about_it = !matches!(failure.0.code, Code::Forbidden | Code::Unauthorized);
             if is_about_it {
-                let wanted = Wanted::one(principal, claim.holder.clone(), resource);
-                app.refusals.note(wanted, &failure.0, app.registrar.now());
+                let summary = RequestSummary::from_resource(principal, claim.holder.clone(), resource);
+                app.denials.record(summary, &failure.0, app.registrar.now());
             }
             return Err(failure);
         }
     };
     // The token was good a moment ago: whoever revoked it meanwhile has ended what there was by then.
-    caller.require(Scope::LeasesWrite)?;
+    caller.require(TokenScope::LeasesWrite)?;
     let [fence] = given.leases[..] else { return Err(unexpected()) };
-    let told = granted(app, &given.response, fence, given.stamp)?;
+    let grant = granted(app, &given.response, fence, given.stamp)?;
     let work = app.registrar.read(|state| work_of(state, fence)).ok_or_else(unexpected)?;
-    let tenure_api::Granted { lease, token, passport, valid_for_ms } = told;
-    let told = GrantedWork { lease, work, token, passport, valid_for_ms };
-    Ok(deliver(json(StatusCode::CREATED, &told), given.undelivered))
+    let tenure_api::LeaseGrant { lease, token, passport, valid_for_ms } = grant;
+    let told = WorkGrant { lease, work, token, passport, valid_for_ms };
+    Ok(deliver(json(StatusCode::CREATED, &told), given.revoke_on_drop))
 }
 
 /// Give a part of a lease to somebody else.
@@ -108,8 +109,8 @@ pub(super) async fn obtain(
     tag = "work",
     operation_id = "deriveWork",
     params(("Idempotency-Key" = Option<String>, Header, description = "1 to 255 visible ASCII characters. The same request with the same key gets the same lease, until 60 s after it ends")),
-    request_body = tenure_api::DeriveWork,
-    responses((status = 201, description = "The new lease", body = tenure_api::GrantedWork)),
+    request_body = tenure_api::WorkDerivationRequest,
+    responses((status = 201, description = "The new lease", body = tenure_api::WorkGrant)),
     extensions(("x-codes" = json!(["TTL_OUT_OF_RANGE", "TOKEN_INVALID", "HOLDER_TAKEN", "OUT_OF_SCOPE", "NOT_FOUND", "HELD", "KEY_REUSED", "NO_AUTHORITY", "BUDGET_EXCEEDED", "OUTLIVES_PARENT", "EXPIRED", "TREE_FULL", "QUOTA_EXCEEDED"])))
 )]
 pub(super) async fn derive(
@@ -117,30 +118,36 @@ pub(super) async fn derive(
     caller: Caller,
     headers: HeaderMap,
     body: JsonBody,
-) -> Result<Response, Failure> {
+) -> Result<Response, HttpError> {
     let key = request_key(&headers, body.digest)?;
     let mut fields = body.fields;
     let (id, token) = (LeaseId(fields.text("lease_id")?), fields.text("token")?);
     let (work_id, holder) = (work_id(&mut fields)?, actor(&mut fields)?);
-    let ttl = Span::from_millis(fields.number("ttlMs")?);
+    let ttl = TickDuration::from_millis(fields.number("ttlMs")?);
     let scope = scope(&mut fields)?;
     let amounts = fields.optional_object("budget")?;
     let amounts =
-        amounts.ok_or_else(|| Failure::invalid("budget", "is missing; it is taken from the lease"))?;
+        amounts.ok_or_else(|| HttpError::invalid("budget", "is missing; it is taken from the lease"))?;
     let budget = budget(amounts)?;
     fields.finish()?;
-    let parent = proven(&app, &caller, &id, &token)?;
+    let parent = verify_token(&app, &caller, &id, &token)?;
     let inherited = || {
         let of_parent =
-            app.registrar.read(|state| state.work(parent).map(|work| work.authority.scope.clone()));
+            app.registrar.read(|state| state.work_lease(parent).map(|work| work.authority.scope.clone()));
         // Without authority there is nothing to inherit, and nothing is given.
         of_parent.unwrap_or(LeaseScope::Unlimited)
     };
     let scope = scope.unwrap_or_else(inherited);
     let (principal, labels, nonce) = (caller.principal.clone(), Labels::default(), nonce()?);
     let child = ClaimWork { principal, holder, work_id, ttl, nonce, labels, scope, budget, key };
-    let claim = Claim::Token;
-    obtain(&app, &caller, &child.clone(), WorkCommand::Derive(Derive { parent, claim, child })).await
+    let claim = LeaseCredential::Token;
+    acquire_work(
+        &app,
+        &caller,
+        &child.clone(),
+        WorkCommand::Derive(DeriveLease { parent, credential: claim, child }),
+    )
+    .await
 }
 
 /// Use up something of what a lease allows.
@@ -153,8 +160,8 @@ pub(super) async fn derive(
     tag = "work",
     operation_id = "spendWork",
     params(("Idempotency-Key" = Option<String>, Header, description = "1 to 255 visible ASCII characters. The same request with the same key spends once, and gets the same answer for 60 s")),
-    request_body = tenure_api::SpendWork,
-    responses((status = 200, description = "It is used up", body = tenure_api::Spent)),
+    request_body = tenure_api::WorkSpendRequest,
+    responses((status = 200, description = "It is used up", body = tenure_api::SpendResult)),
     extensions(("x-codes" = json!(["TOKEN_INVALID", "OUT_OF_SCOPE", "NOT_FOUND", "KEY_REUSED", "NO_AUTHORITY", "BUDGET_EXCEEDED", "EXPIRED"])))
 )]
 pub(super) async fn spend(
@@ -162,18 +169,22 @@ pub(super) async fn spend(
     caller: Caller,
     headers: HeaderMap,
     body: JsonBody,
-) -> Result<Response, Failure> {
+) -> Result<Response, HttpError> {
     let key = request_key(&headers, body.digest)?;
     let mut fields = body.fields;
     let (id, token) = (LeaseId(fields.text("lease_id")?), fields.text("token")?);
     let (amount, purpose) = (amount(&mut fields)?, purpose(&mut fields)?);
     fields.finish()?;
-    let lease = proven(&app, &caller, &id, &token)?;
-    let spend = Spend { lease, claim: Claim::Token, amount, purpose, key };
-    let response = app.registrar.ask(Command::Work(Box::new(WorkCommand::Spend(spend)))).await;
-    let (answer, _) = answered(response.reply, || app.registrar.now())?;
-    let Answer::Spent { left, .. } = answer else { return Err(unexpected()) };
-    let told = Spent { lease_id: id.0, remaining: shown(left), exhausted: left.is_exhausted() };
+    let lease = verify_token(&app, &caller, &id, &token)?;
+    let spend = SpendBudget { lease, credential: LeaseCredential::Token, amount, purpose, key };
+    let response = app.registrar.submit(Command::Work(Box::new(WorkCommand::Spend(spend)))).await;
+    let (answer, _) = answer_from_reply(response.reply, || app.registrar.now())?;
+    let CommandOutcome::Spent { remaining, .. } = answer else { return Err(unexpected()) };
+    let told = SpendResult {
+        lease_id: id.0,
+        remaining: budget_view(remaining),
+        exhausted: remaining.is_exhausted(),
+    };
     Ok(json(StatusCode::OK, &told))
 }
 
@@ -185,15 +196,15 @@ pub(super) async fn spend(
     path = "/v1/work/renew",
     tag = "work",
     operation_id = "renewWork",
-    request_body = tenure_api::RenewWork,
-    responses((status = 200, description = "It lives on", body = tenure_api::Renewed)),
+    request_body = tenure_api::WorkRenewalRequest,
+    responses((status = 200, description = "It lives on", body = tenure_api::LeaseRenewal)),
     extensions(("x-codes" = json!(["TTL_OUT_OF_RANGE", "TOKEN_INVALID", "NOT_FOUND", "OUTLIVES_PARENT", "EXPIRED"])))
 )]
 pub(super) async fn renew(
     State(app): State<Arc<App>>,
     caller: Caller,
     body: JsonBody,
-) -> Result<Response, Failure> {
+) -> Result<Response, HttpError> {
     let mut fields = body.fields;
     let id = LeaseId(fields.text("lease_id")?);
     Ok(json(StatusCode::OK, &renew_one(&app, &caller, &id, fields).await?))
@@ -205,15 +216,15 @@ pub(super) async fn renew(
     path = "/v1/work/release",
     tag = "work",
     operation_id = "releaseWork",
-    request_body = tenure_api::ReleaseWork,
-    responses((status = 200, description = "It is over", body = tenure_api::OneLease)),
+    request_body = tenure_api::WorkReleaseRequest,
+    responses((status = 200, description = "It is over", body = tenure_api::LeaseResponse)),
     extensions(("x-codes" = json!(["TOKEN_INVALID", "NOT_FOUND"])))
 )]
 pub(super) async fn release(
     State(app): State<Arc<App>>,
     caller: Caller,
     body: JsonBody,
-) -> Result<Response, Failure> {
+) -> Result<Response, HttpError> {
     let mut fields = body.fields;
     let id = LeaseId(fields.text("lease_id")?);
     Ok(json(StatusCode::OK, &release_one(&app, &caller, &id, fields).await?))
@@ -226,42 +237,42 @@ pub(super) async fn release(
     tag = "work",
     operation_id = "showWork",
     params(("lease_id" = String, Path, description = "The lease, as `lease.id` named it")),
-    responses((status = 200, description = "The lease and what it allows", body = tenure_api::OneWork)),
+    responses((status = 200, description = "The lease and what it allows", body = tenure_api::WorkResponse)),
     extensions(("x-codes" = json!(["NOT_FOUND", "NO_AUTHORITY"])))
 )]
 pub(super) async fn show(
     State(app): State<Arc<App>>,
     caller: Caller,
     id: LeaseId,
-) -> Result<Response, Failure> {
-    let fence = fence_named(&app, &caller, &id)?;
+) -> Result<Response, HttpError> {
+    let fence = resolve_fence(&app, &caller, &id)?;
     let now = app.registrar.now();
     let found = app.registrar.read(|state| Some((find(state, fence, now)?, work_of(state, fence))));
     let (lease, work) = found.ok_or_else(not_found)?;
-    Ok(json(StatusCode::OK, &OneWork { lease, work: work.ok_or_else(no_authority)? }))
+    Ok(json(StatusCode::OK, &WorkResponse { lease, work: work.ok_or_else(no_authority)? }))
 }
 
 /// What a lease allows, dead or alive; nothing for a lease that has no authority.
-pub(super) fn work_of(state: &kernel::State, fence: Fence) -> Option<Work> {
-    let ended = state.ended(fence);
+pub(super) fn work_of(state: &kernel::KernelState, fence: Fence) -> Option<WorkView> {
+    let ended = state.ended_lease(fence);
     let live = state.lease(fence).and_then(|lease| Some((lease.resource, lease.work?)));
-    let (resource, work) = live.or_else(|| Some((&ended?.resource, ended?.work.as_deref()?)))?;
+    let (resource, work) = live.or_else(|| Some((&ended?.resource, ended?.work_lease.as_deref()?)))?;
     let id = |fence: &Fence| state.tag().lease_id(*fence);
-    Some(Work {
+    Some(WorkView {
         work_id: work_id_of(resource)?.to_owned(),
         scope: scope_of(&work.authority.scope),
-        budget: shown(work.authority.budget),
-        spent: shown(work.spent),
-        given: shown(work.given),
-        remaining: shown(work.left),
-        exhausted: work.left.is_exhausted(),
+        budget: budget_view(work.authority.budget),
+        spent: budget_view(work.spent),
+        given: budget_view(work.delegated),
+        remaining: budget_view(work.remaining),
+        exhausted: work.remaining.is_exhausted(),
         parent: work.authority.parent.as_ref().map(id),
         children: work.children.iter().map(id).collect(),
     })
 }
 
-fn scope_of(scope: &LeaseScope) -> Option<tenure_api::Scope> {
+fn scope_of(scope: &LeaseScope) -> Option<tenure_api::WorkScope> {
     let owned = |names: Vec<&str>| names.into_iter().map(str::to_owned).collect();
     let [work_ids, tools, namespaces] = scope.names()?.map(owned);
-    Some(tenure_api::Scope { work_ids, tools, namespaces })
+    Some(tenure_api::WorkScope { work_ids, tools, namespaces })
 }

@@ -1,14 +1,14 @@
 //! Work: leases that say what their holder may do, and how much of it. Handlers and their requests.
 
 mod handlers;
-mod read;
+mod parse;
 
 use std::sync::Arc;
 
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-pub(super) use self::read::shown as amounts;
+pub(super) use self::parse::budget_view as amounts;
 use crate::app::App;
 
 /// The routes of work.

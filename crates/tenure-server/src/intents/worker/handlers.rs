@@ -4,28 +4,30 @@ use std::sync::Arc;
 
 use axum::extract::State;
 use tenure_api::{
-    FinishSession, Guarded, KeepSessions, KeptSession, KeptSessions, LeaveGuard, SessionNow, SessionRuns,
-    TakeGuard, TakeSession, Taken, WipeSessions, WipedSessions,
+    IntentSessionFinishRequest, IntentSessionLeases, IntentSessionRenewal, IntentSessionRenewalRequest,
+    IntentSessionRenewals, IntentSessionRunningReport, IntentSessionStatus, IntentSessionTakeRequest,
+    IntentSessionWipeRequest, LeaderLockGrant, LeaderLockReleaseRequest, LeaderLockRequest, WipeResult,
 };
 use tenure_core::kernel;
 use tenure_core::kernel::{
-    Acquire, Claim, Command, Contention, Fence, GUARD, IntentAnswer, IntentCommand, Kept, Mode, Principal,
-    Refusal, SessionEnd, SessionState, Span, Take, Want, guard as guard_resource, orchestrator,
+    Acquire, Command, ContentionPolicy, Fence, IntentCommand, IntentOutcome, IntentSessionEnd,
+    IntentSessionState, KeepAliveOutcome, LEADER_LOCK, LeaseCredential, LeaseMode, LeaseRequest, Principal,
+    Rejection, TakeSession, TickDuration, leader_lock as guard_resource, orchestrator_principal,
 };
 use tenure_core::lease::ReleaseReason;
 use tenure_registrar::Reply;
 
-use super::id::WorkerId;
+use super::worker_id::WorkerId;
 use super::{
-    Answer, FromWorker, WorkerRequest, answer, ask, read_sessions, remaining_ms, session_named,
-    sessions_named,
+    Answer, AuthenticatedWorkerRequest, WorkerRequest, answer, read_sessions, remaining_ms, session_named,
+    sessions_named, submit,
 };
 use crate::app::App;
-use crate::http::answer::Failure;
 use crate::http::fields::Fields;
 use crate::http::leases::nonce;
-use crate::http::refusal::{answered, failure_of, guard_lost, unexpected};
-use crate::intents::view::now_at;
+use crate::http::reply_error::{answer_from_reply, error_from_reply, leader_lock_lost, unexpected};
+use crate::http::response::HttpError;
+use crate::intents::view::session_state;
 
 /// Be the one worker, or stay it.
 ///
@@ -35,16 +37,19 @@ use crate::intents::view::now_at;
     path = "/api/v3/worker/guard",
     tag = "worker",
     operation_id = "workerGuard",
-    request_body = TakeGuard,
-    responses((status = 200, description = "The guard is the asker's", body = Guarded)),
+    request_body = LeaderLockRequest,
+    responses((status = 200, description = "The guard is the asker's", body = LeaderLockGrant)),
     extensions(("x-codes" = json!(["TTL_OUT_OF_RANGE", "HELD", "HOLDER_TAKEN", "QUOTA_EXCEEDED"])))
 )]
-pub(super) async fn ask_guard(State(app): State<Arc<App>>, from: FromWorker<TakeGuard>) -> Answer {
-    answer(guard(&app, &from.caller.principal, &from.request).await)
+pub(super) async fn post_leader_lock(
+    State(app): State<Arc<App>>,
+    from: AuthenticatedWorkerRequest<LeaderLockRequest>,
+) -> Answer {
+    answer(acquire_leader_lock(&app, &from.caller.principal, &from.request).await)
 }
 
-impl WorkerRequest for TakeGuard {
-    fn read(fields: &mut Fields) -> Result<Self, Failure> {
+impl WorkerRequest for LeaderLockRequest {
+    fn read(fields: &mut Fields) -> Result<Self, HttpError> {
         Ok(Self {
             worker: fields.text("worker")?,
             ttl_ms: fields.number("ttlMs")?,
@@ -54,57 +59,62 @@ impl WorkerRequest for TakeGuard {
 }
 
 /// Takes the guard, or renews it.
-pub(in crate::intents) async fn guard(
+pub(in crate::intents) async fn acquire_leader_lock(
     app: &App,
     by: &Principal,
-    request: &TakeGuard,
-) -> Result<Guarded, Failure> {
+    request: &LeaderLockRequest,
+) -> Result<LeaderLockGrant, HttpError> {
     let worker = WorkerId::parse("worker", &request.worker)?;
     if let Some(dead) = &request.dead {
-        bury(app, by, &worker, &WorkerId::parse("dead", dead)?).await?;
+        reclaim_dead_worker(app, by, &worker, &WorkerId::parse("dead", dead)?).await?;
     }
-    let want = Want {
+    let request = LeaseRequest {
         resource: guard_resource(),
-        others: Default::default(),
-        mode: Mode::Exclusive,
-        ttl: Span::from_millis(request.ttl_ms),
+        alternatives: Default::default(),
+        mode: LeaseMode::Exclusive,
+        ttl: TickDuration::from_millis(request.ttl_ms),
         nonce: nonce()?,
         labels: Default::default(),
     };
     let acquire = Acquire {
-        principal: orchestrator(),
+        principal: orchestrator_principal(),
         holder: worker.holder,
-        wants: vec![want],
-        contention: Contention::RefreshOwn,
+        requests: vec![request],
+        contention_policy: ContentionPolicy::RefreshOwn,
         key: None,
     };
-    let response = app.registrar.ask(Command::Acquire(acquire)).await;
-    let (answer, _) = answered(response.reply, || app.registrar.now())?;
-    let kernel::Answer::Granted { leases } = answer else { return Err(unexpected()) };
+    let response = app.registrar.submit(Command::Acquire(acquire)).await;
+    let (answer, _) = answer_from_reply(response.reply, || app.registrar.now())?;
+    let kernel::CommandOutcome::Granted { leases } = answer else { return Err(unexpected()) };
     let fence = *leases.first().ok_or_else(unexpected)?;
     let until = app.registrar.read(|state| state.lease(fence).map(|lease| lease.terms.expires_at));
     // Gone already is a guard with no time left.
     let remaining_ms = until.map_or(0, |until| super::remaining_ms(app, until));
     let lease_id = app.registrar.read(|state| state.tag().lease_id(fence));
-    Ok(Guarded { guard: fence.0, lease_id, remaining_ms })
+    Ok(LeaderLockGrant { guard: fence.0, lease_id, remaining_ms })
 }
 
 /// Ends what a dead worker holds, if it is the one that holds the guard, and if who says so can know.
-async fn bury(app: &App, by: &Principal, worker: &WorkerId, dead: &WorkerId) -> Result<(), Failure> {
+async fn reclaim_dead_worker(
+    app: &App,
+    by: &Principal,
+    worker: &WorkerId,
+    dead: &WorkerId,
+) -> Result<(), HttpError> {
     let has_guard = app
         .registrar
         .read(|state| state.leases_on_resource(&guard_resource()).any(|lease| *lease.holder == dead.holder));
-    if !has_guard || !worker.sees(dead) || worker == dead {
+    if !has_guard || !worker.shares_namespace(dead) || worker == dead {
         return Ok(());
     }
     let detail = format!("{} saw that its process is gone", worker.holder);
     let command = Command::Reclaim { holder: dead.holder.clone(), by: by.clone(), detail: detail.into() };
-    let response = app.registrar.ask(command).await;
-    answered(response.reply, || app.registrar.now()).map(drop)
+    let response = app.registrar.submit(command).await;
+    answer_from_reply(response.reply, || app.registrar.now()).map(drop)
 }
 
 /// The most tuners: as many as the kernel looks at for one lease.
-const MOST_TUNERS: u32 = 64;
+const MAX_TUNERS: u32 = 64;
 
 /// Take a session with its leases.
 ///
@@ -114,16 +124,19 @@ const MOST_TUNERS: u32 = 64;
     path = "/api/v3/worker/take",
     tag = "worker",
     operation_id = "workerTake",
-    request_body = TakeSession,
-    responses((status = 200, description = "Where the session is, and what it holds", body = SessionNow)),
+    request_body = IntentSessionTakeRequest,
+    responses((status = 200, description = "Where the session is, and what it holds", body = IntentSessionStatus)),
     extensions(("x-codes" = json!(["TTL_OUT_OF_RANGE", "NOT_FOUND", "GUARD_LOST", "QUOTA_EXCEEDED", "HOLDER_TAKEN"])))
 )]
-pub(super) async fn ask_take(State(app): State<Arc<App>>, from: FromWorker<TakeSession>) -> Answer {
+pub(super) async fn post_take(
+    State(app): State<Arc<App>>,
+    from: AuthenticatedWorkerRequest<IntentSessionTakeRequest>,
+) -> Answer {
     answer(take(&app, &from.request).await)
 }
 
-impl WorkerRequest for TakeSession {
-    fn read(fields: &mut Fields) -> Result<Self, Failure> {
+impl WorkerRequest for IntentSessionTakeRequest {
+    fn read(fields: &mut Fields) -> Result<Self, HttpError> {
         Ok(Self {
             guard: fields.number("guard")?,
             session_id: fields.text("session_id")?,
@@ -133,33 +146,36 @@ impl WorkerRequest for TakeSession {
     }
 }
 
-fn tuners(number: u64) -> Result<u32, Failure> {
-    let wrong = || Failure::invalid("tuners", &format!("must be from 0 to {MOST_TUNERS}"));
-    u32::try_from(number).ok().filter(|number| *number <= MOST_TUNERS).ok_or_else(wrong)
+fn tuners(number: u64) -> Result<u32, HttpError> {
+    let wrong = || HttpError::invalid("tuners", &format!("must be from 0 to {MAX_TUNERS}"));
+    u32::try_from(number).ok().filter(|number| *number <= MAX_TUNERS).ok_or_else(wrong)
 }
 
 /// Takes a session.
-pub(in crate::intents) async fn take(app: &App, request: &TakeSession) -> Result<SessionNow, Failure> {
-    let take = Take {
+pub(in crate::intents) async fn take(
+    app: &App,
+    request: &IntentSessionTakeRequest,
+) -> Result<IntentSessionStatus, HttpError> {
+    let take = TakeSession {
         session: session_named(&request.session_id)?,
-        guard: Fence(request.guard),
+        leader: Fence(request.guard),
         slots: tuners(request.tuners.into())?,
-        ttl: Span::from_millis(request.ttl_ms),
+        ttl: TickDuration::from_millis(request.ttl_ms),
         nonces: [nonce()?, nonce()?],
     };
-    match ask(app, IntentCommand::Take(take)).await? {
-        IntentAnswer::Taken { leases, slot, until } => {
-            let tag = app.registrar.read(tenure_core::kernel::State::tag);
-            let taken = Taken {
+    match submit(app, IntentCommand::Take(take)).await? {
+        IntentOutcome::Taken { leases, slot, until } => {
+            let tag = app.registrar.read(tenure_core::kernel::KernelState::tag);
+            let taken = IntentSessionLeases {
                 slot,
                 leases: leases.iter().map(|fence| tag.lease_id(*fence)).collect(),
                 fences: leases.iter().map(|fence| fence.0).collect(),
                 remaining_ms: remaining_ms(app, until),
             };
-            let state = SessionState::Starting.as_str().to_owned();
-            Ok(SessionNow { state, reason: None, outcome: None, taken: Some(taken) })
+            let state = IntentSessionState::Starting.as_str().to_owned();
+            Ok(IntentSessionStatus { state, reason: None, outcome: None, taken: Some(taken) })
         }
-        answer => now_at(&answer),
+        answer => session_state(&answer),
     }
 }
 
@@ -171,16 +187,19 @@ pub(in crate::intents) async fn take(app: &App, request: &TakeSession) -> Result
     path = "/api/v3/worker/running",
     tag = "worker",
     operation_id = "workerRunning",
-    request_body = SessionRuns,
-    responses((status = 200, description = "Where the session is", body = SessionNow)),
+    request_body = IntentSessionRunningReport,
+    responses((status = 200, description = "Where the session is", body = IntentSessionStatus)),
     extensions(("x-codes" = json!(["NOT_FOUND", "GUARD_LOST"])))
 )]
-pub(super) async fn ask_running(State(app): State<Arc<App>>, from: FromWorker<SessionRuns>) -> Answer {
-    answer(running(&app, &from.request).await)
+pub(super) async fn post_running(
+    State(app): State<Arc<App>>,
+    from: AuthenticatedWorkerRequest<IntentSessionRunningReport>,
+) -> Answer {
+    answer(report_running(&app, &from.request).await)
 }
 
-impl WorkerRequest for SessionRuns {
-    fn read(fields: &mut Fields) -> Result<Self, Failure> {
+impl WorkerRequest for IntentSessionRunningReport {
+    fn read(fields: &mut Fields) -> Result<Self, HttpError> {
         Ok(Self {
             guard: fields.number("guard")?,
             session_id: fields.text("session_id")?,
@@ -190,10 +209,13 @@ impl WorkerRequest for SessionRuns {
 }
 
 /// Notes that it runs.
-pub(in crate::intents) async fn running(app: &App, request: &SessionRuns) -> Result<SessionNow, Failure> {
+pub(in crate::intents) async fn report_running(
+    app: &App,
+    request: &IntentSessionRunningReport,
+) -> Result<IntentSessionStatus, HttpError> {
     let session = session_named(&request.session_id)?;
     let (guard, process) = (Fence(request.guard), request.process.as_str().into());
-    now_at(&ask(app, IntentCommand::Run { session, guard, process }).await?)
+    session_state(&submit(app, IntentCommand::Run { session, leader: guard, process }).await?)
 }
 
 /// Renew the guard, and the leases of these sessions.
@@ -204,16 +226,19 @@ pub(in crate::intents) async fn running(app: &App, request: &SessionRuns) -> Res
     path = "/api/v3/worker/keep",
     tag = "worker",
     operation_id = "workerKeep",
-    request_body = KeepSessions,
-    responses((status = 200, description = "What became of them", body = KeptSessions)),
+    request_body = IntentSessionRenewalRequest,
+    responses((status = 200, description = "What became of them", body = IntentSessionRenewals)),
     extensions(("x-codes" = json!(["TTL_OUT_OF_RANGE", "GUARD_LOST"])))
 )]
-pub(super) async fn ask_keep(State(app): State<Arc<App>>, from: FromWorker<KeepSessions>) -> Answer {
-    answer(keep(&app, &from.request).await)
+pub(super) async fn post_renew_leases(
+    State(app): State<Arc<App>>,
+    from: AuthenticatedWorkerRequest<IntentSessionRenewalRequest>,
+) -> Answer {
+    answer(renew_leases(&app, &from.request).await)
 }
 
-impl WorkerRequest for KeepSessions {
-    fn read(fields: &mut Fields) -> Result<Self, Failure> {
+impl WorkerRequest for IntentSessionRenewalRequest {
+    fn read(fields: &mut Fields) -> Result<Self, HttpError> {
         Ok(Self {
             guard: fields.number("guard")?,
             ttl_ms: fields.number("ttlMs")?,
@@ -223,20 +248,25 @@ impl WorkerRequest for KeepSessions {
 }
 
 /// Renews.
-pub(in crate::intents) async fn keep(app: &App, request: &KeepSessions) -> Result<KeptSessions, Failure> {
-    let (guard, ttl) = (Fence(request.guard), Span::from_millis(request.ttl_ms));
+pub(in crate::intents) async fn renew_leases(
+    app: &App,
+    request: &IntentSessionRenewalRequest,
+) -> Result<IntentSessionRenewals, HttpError> {
+    let (guard, ttl) = (Fence(request.guard), TickDuration::from_millis(request.ttl_ms));
     let sessions = sessions_named(&request.sessions)?;
-    let answer = ask(app, IntentCommand::Keep { guard, ttl, sessions }).await?;
-    let IntentAnswer::Kept { until, sessions } = answer else { return Err(unexpected()) };
+    let answer = submit(app, IntentCommand::KeepAlive { guard, ttl, sessions }).await?;
+    let IntentOutcome::KeptAlive { until, sessions } = answer else { return Err(unexpected()) };
     let kept = request.sessions.iter().zip(sessions).map(|(id, kept)| {
         let (held, remaining_ms, state) = match kept {
-            Kept::Until { until, state } => (true, remaining_ms(app, until), Some(state.as_str().to_owned())),
-            Kept::Lost => (false, 0, None),
+            KeepAliveOutcome::Active { until, state } => {
+                (true, remaining_ms(app, until), Some(state.as_str().to_owned()))
+            }
+            KeepAliveOutcome::Lost => (false, 0, None),
         };
-        KeptSession { session_id: id.clone(), held, remaining_ms, state }
+        IntentSessionRenewal { session_id: id.clone(), held, remaining_ms, state }
     });
     let sessions = kept.collect();
-    Ok(KeptSessions { remaining_ms: remaining_ms(app, until), sessions })
+    Ok(IntentSessionRenewals { remaining_ms: remaining_ms(app, until), sessions })
 }
 
 /// Say that a session's pipeline is gone.
@@ -247,25 +277,28 @@ pub(in crate::intents) async fn keep(app: &App, request: &KeepSessions) -> Resul
     path = "/api/v3/worker/finish",
     tag = "worker",
     operation_id = "workerFinish",
-    request_body = FinishSession,
-    responses((status = 200, description = "Where the session is", body = SessionNow)),
+    request_body = IntentSessionFinishRequest,
+    responses((status = 200, description = "Where the session is", body = IntentSessionStatus)),
     extensions(("x-codes" = json!(["NOT_FOUND", "GUARD_LOST"])))
 )]
-pub(super) async fn ask_finish(State(app): State<Arc<App>>, from: FromWorker<FinishSession>) -> Answer {
+pub(super) async fn post_finish(
+    State(app): State<Arc<App>>,
+    from: AuthenticatedWorkerRequest<IntentSessionFinishRequest>,
+) -> Answer {
     answer(finish(&app, &from.request).await)
 }
 
 /// The ends that a worker sees.
-const ENDS: [SessionEnd; 5] = [
-    SessionEnd::Completed,
-    SessionEnd::Failed,
-    SessionEnd::Stopped,
-    SessionEnd::LeaseLost,
-    SessionEnd::WorkerStopped,
+const ENDS: [IntentSessionEnd; 5] = [
+    IntentSessionEnd::Completed,
+    IntentSessionEnd::Failed,
+    IntentSessionEnd::Stopped,
+    IntentSessionEnd::LeaseLost,
+    IntentSessionEnd::WorkerStopped,
 ];
 
-impl WorkerRequest for FinishSession {
-    fn read(fields: &mut Fields) -> Result<Self, Failure> {
+impl WorkerRequest for IntentSessionFinishRequest {
+    fn read(fields: &mut Fields) -> Result<Self, HttpError> {
         Ok(Self {
             guard: fields.number("guard")?,
             session_id: fields.text("session_id")?,
@@ -276,15 +309,18 @@ impl WorkerRequest for FinishSession {
 }
 
 /// Ends a session.
-pub(in crate::intents) async fn finish(app: &App, request: &FinishSession) -> Result<SessionNow, Failure> {
+pub(in crate::intents) async fn finish(
+    app: &App,
+    request: &IntentSessionFinishRequest,
+) -> Result<IntentSessionStatus, HttpError> {
     let end = ENDS.into_iter().find(|end| end.reason() == request.reason);
     let end = end.ok_or_else(|| {
-        let reasons = ENDS.map(SessionEnd::reason).join(", ");
-        Failure::invalid("reason", &format!("must be one of {reasons}"))
+        let reasons = ENDS.map(IntentSessionEnd::reason).join(", ");
+        HttpError::invalid("reason", &format!("must be one of {reasons}"))
     })?;
     let (session, guard) = (session_named(&request.session_id)?, Fence(request.guard));
     let detail = request.detail.as_deref().unwrap_or_default().into();
-    now_at(&ask(app, IntentCommand::Finish { session, guard, end, detail }).await?)
+    session_state(&submit(app, IntentCommand::Finish { session, guard, end, detail }).await?)
 }
 
 /// Give the guard back.
@@ -295,39 +331,47 @@ pub(in crate::intents) async fn finish(app: &App, request: &FinishSession) -> Re
     path = "/api/v3/worker/leave",
     tag = "worker",
     operation_id = "workerLeave",
-    request_body = LeaveGuard,
+    request_body = LeaderLockReleaseRequest,
     responses((status = 200, description = "It is free", body = Object)),
     extensions(("x-codes" = json!(["GUARD_LOST"])))
 )]
-pub(super) async fn ask_leave(State(app): State<Arc<App>>, from: FromWorker<LeaveGuard>) -> Answer {
-    answer(leave(&app, &from.request).await)
+pub(super) async fn post_leader_lock_release(
+    State(app): State<Arc<App>>,
+    from: AuthenticatedWorkerRequest<LeaderLockReleaseRequest>,
+) -> Answer {
+    answer(release_leader_lock(&app, &from.request).await)
 }
 
-impl WorkerRequest for LeaveGuard {
-    fn read(fields: &mut Fields) -> Result<Self, Failure> {
+impl WorkerRequest for LeaderLockReleaseRequest {
+    fn read(fields: &mut Fields) -> Result<Self, HttpError> {
         Ok(Self { guard: fields.number("guard")? })
     }
 }
 
 /// Gives the guard back.
-pub(in crate::intents) async fn leave(app: &App, request: &LeaveGuard) -> Result<serde_json::Value, Failure> {
+pub(in crate::intents) async fn release_leader_lock(
+    app: &App,
+    request: &LeaderLockReleaseRequest,
+) -> Result<serde_json::Value, HttpError> {
     let lease = Fence(request.guard);
     let done = || Ok(serde_json::json!({}));
     let found = app.registrar.read(|state| {
-        let live = state.lease(lease).filter(|lease| lease.resource.as_str() == GUARD);
-        let is_over = || state.ended(lease).is_some_and(|lease| lease.resource.as_str() == GUARD);
+        let live = state.lease(lease).filter(|lease| lease.resource.as_str() == LEADER_LOCK);
+        let is_over = || state.ended_lease(lease).is_some_and(|lease| lease.resource.as_str() == LEADER_LOCK);
         live.map(|lease| Some(lease.holder.clone())).or_else(|| is_over().then_some(None))
     });
-    let Some(holder) = found.ok_or_else(guard_lost)? else { return done() };
-    let claim = Claim::Holder { holder, principal: orchestrator() };
+    let Some(holder) = found.ok_or_else(leader_lock_lost)? else { return done() };
+    let claim = LeaseCredential::Holder { holder, principal: orchestrator_principal() };
     let reason = ReleaseReason::Voluntary;
-    let response = app.registrar.ask(Command::Release { lease, claim, reason }).await;
+    let response = app.registrar.submit(Command::Release { lease, claim, reason }).await;
     match response.reply {
         Reply::Answered {
-            answer: kernel::Answer::Released { .. } | kernel::Answer::Refused(Refusal::Over { .. }),
+            answer:
+                kernel::CommandOutcome::Released { .. }
+                | kernel::CommandOutcome::Rejected(Rejection::Ended { .. }),
             ..
         } => done(),
-        reply => Err(failure_of(reply, || app.registrar.now())),
+        reply => Err(error_from_reply(reply, || app.registrar.now())),
     }
 }
 
@@ -339,24 +383,30 @@ pub(in crate::intents) async fn leave(app: &App, request: &LeaveGuard) -> Result
     path = "/api/v3/worker/wipe",
     tag = "worker",
     operation_id = "workerWipe",
-    request_body = WipeSessions,
-    responses((status = 200, description = "How many were over by it", body = WipedSessions)),
+    request_body = IntentSessionWipeRequest,
+    responses((status = 200, description = "How many were over by it", body = WipeResult)),
     extensions(("x-codes" = json!(["GUARD_LOST"])))
 )]
-pub(super) async fn ask_wipe(State(app): State<Arc<App>>, from: FromWorker<WipeSessions>) -> Answer {
+pub(super) async fn post_wipe(
+    State(app): State<Arc<App>>,
+    from: AuthenticatedWorkerRequest<IntentSessionWipeRequest>,
+) -> Answer {
     answer(wipe(&app, &from.request).await)
 }
 
-impl WorkerRequest for WipeSessions {
-    fn read(fields: &mut Fields) -> Result<Self, Failure> {
+impl WorkerRequest for IntentSessionWipeRequest {
+    fn read(fields: &mut Fields) -> Result<Self, HttpError> {
         Ok(Self { guard: fields.number("guard")?, sessions: read_sessions(fields)? })
     }
 }
 
 /// Ends them.
-pub(in crate::intents) async fn wipe(app: &App, request: &WipeSessions) -> Result<WipedSessions, Failure> {
+pub(in crate::intents) async fn wipe(
+    app: &App,
+    request: &IntentSessionWipeRequest,
+) -> Result<WipeResult, HttpError> {
     let (guard, sessions) = (Fence(request.guard), sessions_named(&request.sessions)?);
-    let answer = ask(app, IntentCommand::Wipe { guard, sessions }).await?;
-    let IntentAnswer::Wiped { sessions } = answer else { return Err(unexpected()) };
-    Ok(WipedSessions { wiped: sessions })
+    let answer = submit(app, IntentCommand::Wipe { guard, sessions }).await?;
+    let IntentOutcome::Wiped { sessions } = answer else { return Err(unexpected()) };
+    Ok(WipeResult { wiped: sessions })
 }

@@ -1,9 +1,9 @@
 //! Agents over real HTTP.
 
-mod bounds;
-mod declaring;
-mod failing;
-mod judging;
+mod disk_failure;
 mod leases;
-mod seeing;
+mod manifest;
 mod states;
+mod validation;
+mod visibility;
+mod wait_die;

@@ -1,7 +1,7 @@
 //! Everybody is told of every change, on five occasions and on no other.
 
 use serde_json::{Value, json};
-use tenure_testkit::control::{Client, on_each_clock, with_ttl};
+use tenure_testkit::control::{ControlClient, run_on_each_clock, start_with_ttl};
 
 /// That a broadcast has the fields that clients know.
 #[track_caller]
@@ -32,27 +32,32 @@ fn check(change: &Value, is_active: bool, lease_id: &str) {
 // S0-5, S0-12, S0-55, S0-56, S0-57, S0-59, S0-60, S0-61, S0-78
 #[test]
 fn acquire_heartbeat_release_and_disconnect_are_broadcast() {
-    on_each_clock(|server| {
+    run_on_each_clock(|server| {
         let (mut owner, mut first, mut second) =
-            (Client::open(server), Client::open(server), Client::open(server));
+            (ControlClient::open(server), ControlClient::open(server), ControlClient::open(server));
         let lease = owner.acquire("K1 Composer");
         owner.heartbeat(&lease);
         owner.release(&lease);
         let again = owner.acquire("K1 Composer");
-        let mut told = Vec::new();
+        let mut received = Vec::new();
         for client in [&mut owner, &mut first, &mut second] {
-            told.push([client.change(), client.change(), client.change(), client.change()]);
+            received.push([
+                client.next_state_change(),
+                client.next_state_change(),
+                client.next_state_change(),
+                client.next_state_change(),
+            ]);
         }
-        owner.vanish();
+        owner.disconnect();
         for client in [&mut first, &mut second] {
-            let gone = client.change();
+            let gone = client.next_state_change();
             check(&gone, false, &again.id);
             assert_eq!(
                 (&gone["event"], &gone["data"]["reason"]),
                 (&json!("released"), &json!("ws_disconnect"))
             );
         }
-        for [acquired, kept, released, acquired_again] in told {
+        for [acquired, kept, released, acquired_again] in received {
             let events = [&acquired, &kept, &released].map(|change| change["event"].as_str().unwrap());
             assert_eq!(events, ["acquired", "heartbeat", "released"]);
             check(&acquired, true, &lease.id);
@@ -67,11 +72,11 @@ fn acquire_heartbeat_release_and_disconnect_are_broadcast() {
 // S0-58
 #[test]
 fn an_expiry_is_broadcast() {
-    let server = with_ttl(1_000);
-    let (mut owner, mut other) = (Client::open(&server), Client::open(&server));
+    let server = start_with_ttl(1_000);
+    let (mut owner, mut other) = (ControlClient::open(&server), ControlClient::open(&server));
     let lease = owner.acquire("K1 Composer");
     for client in [&mut owner, &mut other] {
-        let expired = client.change_to("expired");
+        let expired = client.next_state_change_to("expired");
         check(&expired, false, &lease.id);
     }
     server.stop();
@@ -81,12 +86,12 @@ fn an_expiry_is_broadcast() {
 // S0-2, S0-61
 #[test]
 fn the_lease_of_a_disconnected_owner_is_free_at_once() {
-    on_each_clock(|server| {
-        let (mut owner, mut other) = (Client::open(server), Client::open(server));
+    run_on_each_clock(|server| {
+        let (mut owner, mut other) = (ControlClient::open(server), ControlClient::open(server));
         owner.acquire("K1 Composer");
-        other.change_to("acquired");
-        owner.vanish();
-        other.change_to("released");
+        other.next_state_change_to("acquired");
+        owner.disconnect();
+        other.next_state_change_to("released");
         other.acquire("Tablet");
     });
 }
@@ -94,20 +99,26 @@ fn the_lease_of_a_disconnected_owner_is_free_at_once() {
 // O-8
 #[test]
 fn a_broadcast_contains_counters_of_blocked_commands() {
-    on_each_clock(|server| {
-        let (mut owner, mut other) = (Client::open(server), Client::open(server));
+    run_on_each_clock(|server| {
+        let (mut owner, mut other) = (ControlClient::open(server), ControlClient::open(server));
         let lease = owner.acquire("K1 Composer");
-        let idle = owner.change_to("acquired")["data"]["counters"].clone();
+        let idle = owner.next_state_change_to("acquired")["data"]["counters"].clone();
         let counted = |name: &str| idle[name].as_u64().unwrap();
         assert_eq!((counted("blockedWsCommands"), counted("blockedRestRequests")), (0, 0));
         for _ in 0..3 {
-            assert_eq!(other.refused("transport.play", &json!({})), "CONTROL_LOCKED");
+            assert_eq!(other.request_error("transport.play", &json!({})), "CONTROL_LOCKED");
         }
-        tenure_testkit::control::rest(server, "POST /api/v1/transport/play", None, None, &json!({}));
+        tenure_testkit::control::send_rest_request(
+            server,
+            "POST /api/v1/transport/play",
+            None,
+            None,
+            &json!({}),
+        );
         // What is only looked at is not counted.
-        other.ask("transport.status", &json!({}));
+        other.request("transport.status", &json!({}));
         owner.heartbeat(&lease);
-        let counters = owner.change_to("heartbeat")["data"]["counters"].clone();
+        let counters = owner.next_state_change_to("heartbeat")["data"]["counters"].clone();
         assert_eq!(counters["blockedWsCommands"], json!(3));
         assert_eq!(counters["blockedRestRequests"], json!(1));
         assert_eq!(counters["blockedLocalEncoderInputs"], json!(0));
@@ -119,11 +130,11 @@ fn a_broadcast_contains_counters_of_blocked_commands() {
 /// A command that is not about the lease tells nobody.
 #[test]
 fn commands_that_do_not_change_the_lease_are_not_broadcast() {
-    on_each_clock(|server| {
-        let (mut client, mut other) = (Client::open(server), Client::open(server));
-        client.ask("transport.play", &json!({}));
-        client.refused("control.heartbeat", &json!({}));
-        client.ask("control.release", &json!({}));
+    run_on_each_clock(|server| {
+        let (mut client, mut other) = (ControlClient::open(server), ControlClient::open(server));
+        client.request("transport.play", &json!({}));
+        client.request_error("control.heartbeat", &json!({}));
+        client.request("control.release", &json!({}));
         client.try_acquire("K1 Composer");
         // The first thing that the other one hears is the first change.
         assert_eq!(other.receive()["event"], "acquired");

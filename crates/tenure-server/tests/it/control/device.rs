@@ -2,9 +2,9 @@
 
 use serde_json::json;
 use tenure_testkit::TestServer;
-use tenure_testkit::control::{Client, on_each_clock, rest};
+use tenure_testkit::control::{ControlClient, run_on_each_clock, send_rest_request};
 
-use crate::image::Builder;
+use crate::image::ImageBuilder;
 
 /// Sends bytes that are no text.
 fn upload(server: &TestServer, path: &str, image: &[u8]) -> tenure_testkit::Response {
@@ -24,9 +24,9 @@ fn upload(server: &TestServer, path: &str, image: &[u8]) -> tenure_testkit::Resp
 #[test]
 fn firmware_is_accepted_under_any_lease_and_runs_after_a_restart() {
     let server = TestServer::start();
-    let mut owner = Client::open(&server);
+    let mut owner = ControlClient::open(&server);
     let lease = owner.acquire("K1 Composer");
-    let image = Builder::new("9.8.7", "k1-composer").build();
+    let image = ImageBuilder::new("9.8.7", "k1-composer").build();
     for path in ["/api/v1/firmware/update", "/update"] {
         let mut damaged = image.clone();
         damaged[500] ^= 1;
@@ -36,8 +36,9 @@ fn firmware_is_accepted_under_any_lease_and_runs_after_a_restart() {
         assert_eq!((answer.status, &answer.json()["success"]), (200, &json!(true)), "{answer:?}");
     }
     let version = || server.get("/api/v1/firmware/version").json()["data"].to_string();
-    assert!(!owner.ask("ota.version", &json!({}))["data"]["version"].to_string().contains("9.8.7"));
-    let restarted = rest(&server, "POST /api/v1/device/restart", Some(&lease.token), None, &json!({}));
+    assert!(!owner.request("ota.version", &json!({}))["data"]["version"].to_string().contains("9.8.7"));
+    let restarted =
+        send_rest_request(&server, "POST /api/v1/device/restart", Some(&lease.token), None, &json!({}));
     assert_eq!(restarted.status, 200, "{restarted:?}");
     assert!(version().contains("9.8.7"), "{}", version());
     let folder = server.stop();
@@ -49,10 +50,12 @@ fn firmware_is_accepted_under_any_lease_and_runs_after_a_restart() {
 #[test]
 fn settings_and_presets_survive_a_restart() {
     let server = TestServer::start();
-    let named = rest(&server, "PATCH /api/v1/settings", None, None, &json!({ "deviceName": "Stairs" }));
+    let named =
+        send_rest_request(&server, "PATCH /api/v1/settings", None, None, &json!({ "deviceName": "Stairs" }));
     assert_eq!(named.status, 200, "{named:?}");
-    let saved = rest(&server, "POST /api/v1/presets", None, None, &json!({ "name": "Evening" }));
-    assert_eq!(saved.status, 200, "{saved:?}");
+    let preset =
+        send_rest_request(&server, "POST /api/v1/presets", None, None, &json!({ "name": "Evening" }));
+    assert_eq!(preset.status, 200, "{preset:?}");
     let before = (
         server.get("/api/v1/settings").json()["data"].clone(),
         server.get("/api/v1/presets").json()["data"].clone(),
@@ -74,11 +77,13 @@ fn a_change_that_cannot_be_stored_is_rolled_back() {
     let server = TestServer::start();
     let path = server.folder.path().join("data/device.json.new");
     std::fs::create_dir(&path).unwrap();
-    let named = rest(&server, "PATCH /api/v1/settings", None, None, &json!({ "deviceName": "Stairs" }));
+    let named =
+        send_rest_request(&server, "PATCH /api/v1/settings", None, None, &json!({ "deviceName": "Stairs" }));
     assert_eq!((named.status, &named.json()["error"]["code"]), (500, &json!("STORAGE_FAILED")), "{named:?}");
     assert_ne!(server.get("/api/v1/settings").json()["data"]["deviceName"], "Stairs");
     std::fs::remove_dir(&path).unwrap();
-    let named = rest(&server, "PATCH /api/v1/settings", None, None, &json!({ "deviceName": "Stairs" }));
+    let named =
+        send_rest_request(&server, "PATCH /api/v1/settings", None, None, &json!({ "deviceName": "Stairs" }));
     assert_eq!(named.status, 200, "{named:?}");
     server.stop();
 }
@@ -94,10 +99,10 @@ fn a_damaged_store_stops_the_start_and_is_named() {
 // O-8
 #[test]
 fn blocked_commands_are_counted_in_the_metrics() {
-    on_each_clock(|server| {
-        let (mut owner, mut other) = (Client::open(server), Client::open(server));
+    run_on_each_clock(|server| {
+        let (mut owner, mut other) = (ControlClient::open(server), ControlClient::open(server));
         let lease = owner.acquire("K1 Composer");
-        other.refused("transport.play", &json!({}));
+        other.request_error("transport.play", &json!({}));
         owner.heartbeat(&lease);
         owner.release(&lease);
         let text = server.get("/metrics").text;

@@ -5,8 +5,8 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use serde_json::json;
-use tenure_testkit::control::{Client, rest, with_ttl};
-use tenure_testkit::{TestServer, now, pause};
+use tenure_testkit::control::{ControlClient, send_rest_request, start_with_ttl};
+use tenure_testkit::{TestServer, now, sleep};
 
 /// How many acquisitions are raced for.
 const ACQUISITIONS: u64 = 10_000;
@@ -21,7 +21,7 @@ fn two_racing_clients_never_both_hold_the_lease() {
         for name in ["left", "right"] {
             let (server, owned, won, last) = (&server, &owned, &won, &last);
             scope.spawn(move || {
-                let mut client = Client::open(server);
+                let mut client = ControlClient::open(server);
                 while won.load(Ordering::SeqCst) < ACQUISITIONS {
                     let answer = client.try_acquire(name);
                     client.pending.clear();
@@ -31,8 +31,10 @@ fn two_racing_clients_never_both_hold_the_lease() {
                     }
                     assert!(!owned.swap(true, Ordering::SeqCst), "two owners");
                     let text = |field: &str| answer["data"][field].as_str().unwrap().to_owned();
-                    let lease =
-                        tenure_testkit::control::Lease { id: text("leaseId"), token: text("leaseToken") };
+                    let lease = tenure_testkit::control::ControlLease {
+                        id: text("leaseId"),
+                        token: text("leaseToken"),
+                    };
                     assert_ne!(*last.lock().unwrap(), lease.id, "an id was used twice");
                     lease.id.clone_into(&mut last.lock().unwrap());
                     won.fetch_add(1, Ordering::SeqCst);
@@ -51,12 +53,12 @@ fn two_racing_clients_never_both_hold_the_lease() {
 #[test]
 fn a_held_lease_cannot_be_taken_by_force() {
     let server = TestServer::start();
-    let (mut owner, mut other) = (Client::open(&server), Client::open(&server));
+    let (mut owner, mut other) = (ControlClient::open(&server), ControlClient::open(&server));
     owner.acquire("K1 Composer");
     for force in ["force", "takeover", "takeoverAllowed"] {
         let mut fields = json!({ "clientName": "Tablet", "clientInstanceId": "1", "scope": "global" });
         fields[force] = json!(true);
-        assert_eq!(other.refused("control.acquire", &fields), "CONTROL_LOCKED");
+        assert_eq!(other.request_error("control.acquire", &fields), "CONTROL_LOCKED");
     }
     assert_eq!(other.status()["ownerClientName"], "K1 Composer");
     server.stop();
@@ -67,8 +69,8 @@ fn a_held_lease_cannot_be_taken_by_force() {
 fn a_request_admitted_before_an_owner_change_has_no_effect_after_it() {
     use std::io::Write as _;
     let server = TestServer::start();
-    let (mut owner, mut other) = (Client::open(&server), Client::open(&server));
-    let before = other.ask("parameters.get", &json!({}))["data"].clone();
+    let (mut owner, mut other) = (ControlClient::open(&server), ControlClient::open(&server));
+    let before = other.request("parameters.get", &json!({}))["data"].clone();
     let lease = owner.acquire("K1 Composer");
     let body = r#"{"brightness":7}"#;
     let mut late = server.connect();
@@ -83,7 +85,7 @@ fn a_request_admitted_before_an_owner_change_has_no_effect_after_it() {
     );
     late.write_all(head.as_bytes()).unwrap();
     // Long enough for the gate to have seen it; if it has not, it is refused there, and this shows nothing.
-    pause(Duration::from_millis(200));
+    sleep(Duration::from_millis(200));
     owner.release(&lease);
     let next = other.acquire("Tablet");
     late.write_all(&body.as_bytes()[4..]).unwrap();
@@ -93,24 +95,29 @@ fn a_request_admitted_before_an_owner_change_has_no_effect_after_it() {
         (409, &json!("CONTROL_LOCKED")),
         "{answer:?}"
     );
-    assert_eq!(other.ask("parameters.get", &json!({}))["data"], before);
+    assert_eq!(other.request("parameters.get", &json!({}))["data"], before);
     // With the lease of now it works.
-    let answer =
-        rest(&server, "PATCH /api/v1/parameters", Some(&next.token), None, &json!({ "brightness": 7 }));
+    let answer = send_rest_request(
+        &server,
+        "PATCH /api/v1/parameters",
+        Some(&next.token),
+        None,
+        &json!({ "brightness": 7 }),
+    );
     assert_eq!(answer.status, 200, "{answer:?}");
-    assert_ne!(other.ask("parameters.get", &json!({}))["data"], before);
+    assert_ne!(other.request("parameters.get", &json!({}))["data"], before);
     server.stop();
 }
 
 /// Connections of a server that was stopped are gone; so are their leases, though their time is not over.
 #[test]
 fn the_device_is_free_after_a_restart() {
-    let server = with_ttl(60_000);
-    let mut owner = Client::open(&server);
+    let server = start_with_ttl(60_000);
+    let mut owner = ControlClient::open(&server);
     owner.acquire("K1 Composer");
     let folder = server.stop();
     let server = TestServer::start_in(folder, |_| {}).unwrap();
-    let mut other = Client::open(&server);
+    let mut other = ControlClient::open(&server);
     assert_eq!(other.status()["active"], json!(false));
     other.acquire("Tablet");
     server.stop();
@@ -121,14 +128,14 @@ fn the_device_is_free_after_a_restart() {
 fn a_flooding_client_does_not_slow_down_another_client() {
     let server = TestServer::start();
     let stop = Arc::new(AtomicBool::new(false));
-    let mut flooding = Client::open(&server);
+    let mut flooding = ControlClient::open(&server);
     let flood = std::thread::spawn({
         let stop = stop.clone();
         move || {
             let mut sent = 0_u64;
             while !stop.load(Ordering::Relaxed) {
                 for _ in 0..100 {
-                    flooding.begin("control.status", &json!({}));
+                    flooding.send_command("control.status", &json!({}));
                     sent += 1;
                 }
                 for _ in 0..100 {
@@ -139,19 +146,19 @@ fn a_flooding_client_does_not_slow_down_another_client() {
             sent
         }
     });
-    let mut owner = Client::open(&server);
-    let begun = now();
+    let mut owner = ControlClient::open(&server);
+    let started = now();
     let lease = owner.acquire("K1 Composer");
     for _ in 0..50 {
         assert_eq!(owner.heartbeat(&lease)["success"], json!(true));
         owner.pending.clear();
-        pause(Duration::from_millis(50));
+        sleep(Duration::from_millis(50));
     }
-    let elapsed = now() - begun;
+    let elapsed = now() - started;
     stop.store(true, Ordering::Relaxed);
     let sent = flood.join().unwrap();
     // A second's worth at once, and then a thousand a second.
-    let most = 2_200 + 1_000 * (elapsed.as_secs() + 1);
-    assert!(sent <= most, "{sent} in {elapsed:?}");
+    let max_sent = 2_200 + 1_000 * (elapsed.as_secs() + 1);
+    assert!(sent <= max_sent, "{sent} in {elapsed:?}");
     server.stop();
 }

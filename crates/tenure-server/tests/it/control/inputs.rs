@@ -10,8 +10,8 @@ use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use rustix::termios::{LocalModes, tcgetattr};
 use serde_json::{Value, json};
 use tempfile::TempDir;
-use tenure_server::{EncoderSettings, SerialSettings};
-use tenure_testkit::control::Client;
+use tenure_server::{RotaryEncoderSettings, SerialSettings};
+use tenure_testkit::control::ControlClient;
 use tenure_testkit::{TestServer, wait_until};
 
 /// Somebody at a terminal, and somebody at the knob.
@@ -29,9 +29,9 @@ fn stage() -> Stage {
     mknodat(CWD, &knob, FileType::Fifo, Mode::from_raw_mode(0o600), 0).unwrap();
     let turned = OpenOptions::new().read(true).write(true).open(&knob).unwrap();
     let server = TestServer::start_with(|settings| {
-        settings.control.serial = Some(SerialSettings { path: port, baud: SerialSettings::USUAL_BAUD });
-        let parameter = EncoderSettings::USUAL_PARAMETER.to_owned();
-        settings.control.encoder = Some(EncoderSettings { path: knob, parameter, step: 1 });
+        settings.control.serial = Some(SerialSettings { path: port, baud: SerialSettings::DEFAULT_BAUD });
+        let parameter = RotaryEncoderSettings::DEFAULT_PARAMETER.to_owned();
+        settings.control.encoder = Some(RotaryEncoderSettings { path: knob, parameter, step: 1 });
     });
     wait_until("listened to", || !tcgetattr(&terminal).unwrap().local_modes.contains(LocalModes::ECHO));
     Stage { server, terminal: BufReader::new(terminal), knob: turned, _devices: devices }
@@ -82,7 +82,7 @@ fn serial_and_encoder_inputs_are_blocked_while_a_lease_is_active() {
     assert_eq!(stage.brightness(), 40);
     stage.turn(2);
     wait_until("brighter", || stage.brightness() == 42);
-    let mut owner = Client::open(&stage.server);
+    let mut owner = ControlClient::open(&stage.server);
     let lease = owner.acquire("K1 Composer");
     // Whoever types or turns: there is no way to show a lease there.
     let refused = stage.type_line("parameters.set brightness=1");
@@ -93,7 +93,7 @@ fn serial_and_encoder_inputs_are_blocked_while_a_lease_is_active() {
     wait_until("counted", || stage.blocked("local.encoder") && stage.blocked("local.serial"));
     assert_eq!(stage.brightness(), 42);
     owner.heartbeat(&lease);
-    let counters = owner.change_to("heartbeat")["data"]["counters"].clone();
+    let counters = owner.next_state_change_to("heartbeat")["data"]["counters"].clone();
     assert_eq!(
         (&counters["blockedLocalEncoderInputs"], &counters["blockedLocalSerialInputs"]),
         (&json!(1), &json!(1))

@@ -1,16 +1,16 @@
 //! The device and its lease, over real WebSockets and real HTTP.
 
-mod bad_input;
 mod broadcasts;
 mod device;
 mod exclusive;
-mod gate;
 mod gateway;
 mod heartbeats;
 mod identity;
 mod inputs;
+mod invalid_input;
 mod ledger;
-mod matrix;
 mod payloads;
+mod permission_matrix;
 mod rest;
+mod rest_permissions;
 mod stream;

@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use tenure_testkit::control::{Client, on_each_clock};
-use tenure_testkit::pause;
+use tenure_testkit::control::{ControlClient, run_on_each_clock};
+use tenure_testkit::sleep;
 
 /// The names of the fields, in their order.
 fn names(value: &Value) -> Vec<&str> {
@@ -19,13 +19,13 @@ fn millis(value: &Value) -> u32 {
 // S0-38, S0-39, S0-40
 #[test]
 fn acquired_contains_all_documented_fields_and_the_token() {
-    on_each_clock(|server| {
-        let mut client = Client::open(server);
+    run_on_each_clock(|server| {
+        let mut client = ControlClient::open(server);
         client.send_text(
             r#"{"type":"control.acquire","requestId":"req-101","clientName":"K1 Composer",
                 "clientInstanceId":"6f0d84a3-8f49-4da8-8c70-0b8f6db5a870","scope":"global"}"#,
         );
-        let answer = client.answer("req-101");
+        let answer = client.wait_for_response("req-101");
         assert_eq!((&answer["type"], &answer["success"]), (&json!("control.acquired"), &json!(true)));
         let data = &answer["data"];
         let mut fields = names(data);
@@ -69,8 +69,8 @@ fn acquired_contains_all_documented_fields_and_the_token() {
 // S0-7, S0-42, S0-44
 #[test]
 fn a_denied_acquire_reports_the_owner_and_the_remaining_time() {
-    on_each_clock(|server| {
-        let (mut owner, mut other) = (Client::open(server), Client::open(server));
+    run_on_each_clock(|server| {
+        let (mut owner, mut other) = (ControlClient::open(server), ControlClient::open(server));
         owner.acquire("K1 Composer");
         let answer = other.try_acquire("Tablet");
         assert_eq!(names(&answer).len(), 4, "{answer}");
@@ -88,10 +88,10 @@ fn a_denied_acquire_reports_the_owner_and_the_remaining_time() {
 // S0-45, S0-46, S0-47
 #[test]
 fn a_heartbeat_restarts_the_ttl() {
-    on_each_clock(|server| {
-        let mut client = Client::open(server);
+    run_on_each_clock(|server| {
+        let mut client = ControlClient::open(server);
         let lease = client.acquire("K1 Composer");
-        pause(Duration::from_millis(200));
+        sleep(Duration::from_millis(200));
         let before = millis(&client.status()["remainingMs"]);
         let answer = client.heartbeat(&lease);
         assert_eq!((&answer["type"], &answer["success"]), (&json!("control.heartbeatAck"), &json!(true)));
@@ -107,12 +107,12 @@ fn a_heartbeat_restarts_the_ttl() {
 // S0-51, S0-52
 #[test]
 fn released_contains_the_time_and_repeats_the_reason() {
-    on_each_clock(|server| {
-        let mut client = Client::open(server);
+    run_on_each_clock(|server| {
+        let mut client = ControlClient::open(server);
         let lease = client.acquire("K1 Composer");
-        let mut fields = lease.shown();
+        let mut fields = lease.credentials();
         fields["reason"] = json!("user_exit");
-        let answer = client.ask("control.release", &fields);
+        let answer = client.request("control.release", &fields);
         assert_eq!((&answer["type"], &answer["success"]), (&json!("control.released"), &json!(true)));
         let data = &answer["data"];
         assert_eq!(names(data).len(), 4, "{data}");
@@ -126,9 +126,9 @@ fn released_contains_the_time_and_repeats_the_reason() {
 // S0-11, S0-23, S0-53, S0-54, S0-81
 #[test]
 fn status_never_contains_the_token() {
-    on_each_clock(|server| {
-        let (mut owner, mut other) = (Client::open(server), Client::open(server));
-        let idle = other.ask("control.status", &json!({}));
+    run_on_each_clock(|server| {
+        let (mut owner, mut other) = (ControlClient::open(server), ControlClient::open(server));
+        let idle = other.request("control.status", &json!({}));
         assert_eq!((&idle["type"], &idle["success"]), (&json!("control.status"), &json!(true)));
         assert_eq!(idle["data"]["active"], json!(false));
         owner.acquire("K1 Composer");

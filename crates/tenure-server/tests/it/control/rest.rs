@@ -1,15 +1,15 @@
 //! REST beside the lease.
 
 use serde_json::json;
-use tenure_testkit::control::{Client, on_each_clock};
+use tenure_testkit::control::{ControlClient, run_on_each_clock};
 
 // S0-62
 #[test]
 fn rest_status_reports_the_owner_of_the_lease() {
-    on_each_clock(|server| {
+    run_on_each_clock(|server| {
         let idle = server.get("/api/v1/control/status");
         assert_eq!((idle.status, &idle.json()["data"]["active"]), (200, &json!(false)));
-        let mut owner = Client::open(server);
+        let mut owner = ControlClient::open(server);
         let lease = owner.acquire("K1 Composer");
         let held = server.get("/api/v1/control/status").json();
         assert_eq!(held["success"], json!(true));
@@ -23,10 +23,11 @@ fn rest_status_reports_the_owner_of_the_lease() {
 #[test]
 fn x_api_key_is_accepted_as_token_header() {
     let server = tenure_testkit::TestServer::start();
-    let key = |key: &str| server.ask("GET /api/v1/control/status", &[format!("X-API-Key: {key}")], "").status;
+    let key =
+        |key: &str| server.request("GET /api/v1/control/status", &[format!("X-API-Key: {key}")], "").status;
     assert_eq!((key(&server.token), key("wrong")), (200, 401));
     let both = [format!("X-API-Key: {}", server.token), "Authorization: Bearer wrong".to_owned()];
-    assert_eq!(server.ask("GET /api/v1/control/status", &both, "").status, 401);
+    assert_eq!(server.request("GET /api/v1/control/status", &both, "").status, 401);
     server.stop();
 }
 
@@ -39,7 +40,7 @@ fn an_ota_token_is_valid_for_one_upload() {
     let upload = |right: Option<&str>| {
         let mut headers = vec![bearer.clone(), "Content-Type: application/octet-stream".to_owned()];
         headers.extend(right.map(|right| format!("X-OTA-Token: {right}")));
-        let answer = server.ask("POST /update", &headers, "no image");
+        let answer = server.request("POST /update", &headers, "no image");
         (answer.status, answer.json()["error"]["code"].as_str().unwrap().to_owned())
     };
     assert_eq!(upload(None), (403, "FORBIDDEN".to_owned()));

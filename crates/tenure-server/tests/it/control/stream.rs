@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use tenure_testkit::control::{Client, Lease, on_each_clock, with_ttl};
-use tenure_testkit::{TestServer, now, pause, wait_until};
+use tenure_testkit::control::{ControlClient, ControlLease, run_on_each_clock, start_with_ttl};
+use tenure_testkit::{TestServer, now, sleep, wait_until};
 
 /// A frame, byte for byte.
 fn frame(sequence: u32, colour: u8) -> Vec<u8> {
@@ -17,12 +17,12 @@ fn frame(sequence: u32, colour: u8) -> Vec<u8> {
     bytes
 }
 
-fn status(client: &mut Client) -> Value {
-    client.ask("render.stream.status", &json!({}))["data"].clone()
+fn status(client: &mut ControlClient) -> Value {
+    client.request("render.stream.status", &json!({}))["data"].clone()
 }
 
 /// Waits until the stream is over, and says why.
-fn stop_reason(client: &mut Client) -> Value {
+fn stop_reason(client: &mut ControlClient) -> Value {
     let mut last = Value::Null;
     wait_until("over", || {
         last = status(client);
@@ -31,9 +31,9 @@ fn stop_reason(client: &mut Client) -> Value {
     last["stopReason"].clone()
 }
 
-fn streaming(client: &mut Client, fields: &Value) -> Lease {
+fn streaming(client: &mut ControlClient, fields: &Value) -> ControlLease {
     let lease = client.acquire("K1 Composer");
-    let started = client.ask("render.stream.start", fields);
+    let started = client.request("render.stream.start", fields);
     assert_eq!(started["success"], json!(true), "{started}");
     lease
 }
@@ -41,15 +41,15 @@ fn streaming(client: &mut Client, fields: &Value) -> Lease {
 // S0-17, S0-18, S0-19, S0-20, S0-21, O-7
 #[test]
 fn frames_of_the_owner_are_shown_and_the_stream_ends_with_the_lease() {
-    on_each_clock(|server| {
-        let (mut owner, mut other) = (Client::open(server), Client::open(server));
-        assert_eq!(owner.refused("render.stream.start", &json!({})), "LEASE_REQUIRED");
+    run_on_each_clock(|server| {
+        let (mut owner, mut other) = (ControlClient::open(server), ControlClient::open(server));
+        assert_eq!(owner.request_error("render.stream.start", &json!({})), "LEASE_REQUIRED");
         let lease = streaming(&mut owner, &json!({ "targetFps": 240, "staleTimeoutMs": 5000 }));
-        assert_eq!(other.refused("render.stream.start", &json!({})), "CONTROL_LOCKED");
-        assert_eq!(other.refused("render.stream.stop", &json!({})), "CONTROL_LOCKED");
+        assert_eq!(other.request_error("render.stream.start", &json!({})), "CONTROL_LOCKED");
+        assert_eq!(other.request_error("render.stream.stop", &json!({})), "CONTROL_LOCKED");
         owner.send_bytes(&frame(7, 0xAB));
         // What the owner sent before is done before what it sends after.
-        let shown = owner.ask("device.frame", &json!({}))["data"].to_string().to_lowercase();
+        let shown = owner.request("device.frame", &json!({}))["data"].to_string().to_lowercase();
         assert!(shown.contains(&"ab".repeat(960)), "{}", &shown[..200]);
         other.send_bytes(&frame(8, 0xCD));
         other.receive_where(|message| message["error"]["code"] == "CONTROL_LOCKED");
@@ -62,13 +62,13 @@ fn frames_of_the_owner_are_shown_and_the_stream_ends_with_the_lease() {
 // O-7
 #[test]
 fn a_stream_ends_when_its_owner_disconnects_or_stops_sending() {
-    on_each_clock(|server| {
-        let mut other = Client::open(server);
-        let mut owner = Client::open(server);
+    run_on_each_clock(|server| {
+        let mut other = ControlClient::open(server);
+        let mut owner = ControlClient::open(server);
         streaming(&mut owner, &json!({ "staleTimeoutMs": 5000 }));
-        owner.vanish();
+        owner.disconnect();
         assert_eq!(stop_reason(&mut other), json!("owner_disconnected"));
-        let mut owner = Client::open(server);
+        let mut owner = ControlClient::open(server);
         other.receive_where(|message| message["event"] == "released");
         streaming(&mut owner, &json!({ "staleTimeoutMs": 250 }));
         assert_eq!(stop_reason(&mut other), json!("stale_timeout"));
@@ -79,8 +79,8 @@ fn a_stream_ends_when_its_owner_disconnects_or_stops_sending() {
 
 #[test]
 fn a_stream_ends_when_the_lease_expires() {
-    let server = with_ttl(1_000);
-    let (mut owner, mut other) = (Client::open(&server), Client::open(&server));
+    let server = start_with_ttl(1_000);
+    let (mut owner, mut other) = (ControlClient::open(&server), ControlClient::open(&server));
     streaming(&mut owner, &json!({ "staleTimeoutMs": 5000 }));
     assert_eq!(stop_reason(&mut other), json!("lease_lost"));
     server.stop();
@@ -99,25 +99,25 @@ fn long_no_frame_is_lost_in_ten_minutes() {
 
 fn send_at_full_speed(seconds: u32) {
     let server = TestServer::start();
-    let (mut owner, mut other) = (Client::open(&server), Client::open(&server));
+    let (mut owner, mut other) = (ControlClient::open(&server), ControlClient::open(&server));
     let lease = streaming(&mut owner, &json!({ "targetFps": 240, "staleTimeoutMs": 5000 }));
     let frames = 240 * seconds;
     std::thread::scope(|scope| {
         let sending = scope.spawn(|| {
-            let begun = now();
+            let started = now();
             for sequence in 0..frames {
                 owner.send_bytes(&frame(sequence, 9));
                 if sequence % 240 == 0 {
-                    owner.begin("control.heartbeat", &lease.shown());
+                    owner.send_command("control.heartbeat", &lease.credentials());
                 }
                 let due = Duration::from_secs(1) / 240 * (sequence + 1);
-                pause(due.saturating_sub(now() - begun));
+                sleep(due.saturating_sub(now() - started));
             }
-            owner.ask("device.status", &json!({}));
+            owner.request("device.status", &json!({}));
         });
         while !sending.is_finished() {
             status(&mut other);
-            other.ask("device.status", &json!({}));
+            other.request("device.status", &json!({}));
             other.pending.clear();
         }
         sending.join().unwrap();

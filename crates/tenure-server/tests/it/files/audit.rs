@@ -6,7 +6,7 @@ use std::process::{Child, Command, Stdio};
 
 use serde_json::{Value, json};
 use tenure_server::FileSettings;
-use tenure_testkit::event_stream::Stream;
+use tenure_testkit::event_stream::SseStream;
 use tenure_testkit::files::{FileAgent, FileServer};
 use tenure_testkit::{listen, wait_until};
 
@@ -14,7 +14,7 @@ use tenure_testkit::{listen, wait_until};
 struct Watched {
     stage: FileServer,
     one: FileAgent,
-    told: Stream,
+    violation: SseStream,
     sentinels: usize,
 }
 
@@ -32,15 +32,15 @@ impl Watched {
         let stage = FileServer::start();
         git(&stage, &["add", "a", "b"]);
         git(&stage, &["commit", "--quiet", "--message", "first"]);
-        let told = listen(&stage.server, "/v1/events?type=file.violated", None);
+        let violation = listen(&stage.server, "/v1/events?type=file.violated", None);
         let mut one = FileAgent::start(&stage, "one");
         assert_eq!(one.acquire(None, &["a"]), "GRANTED");
         wait_until("the tree is watched", || trees(&stage)[0]["folders"].as_u64() > Some(0));
-        Self { stage, one, told, sentinels: 0 }
+        Self { stage, one, violation, sentinels: 0 }
     }
 
     fn next(&mut self) -> Violation {
-        let data = self.told.expect("file.violated").data;
+        let data = self.violation.expect("file.violated").data;
         let text = |value: &Value| value.as_str().map(str::to_owned);
         let file = &data["file"];
         let resource = text(&file["resource"]).unwrap_or_else(|| panic!("{data}"));
@@ -81,7 +81,7 @@ impl Watched {
 }
 
 fn trees(stage: &FileServer) -> Value {
-    stage.person("GET /v1/files", &json!({})).json()["audit"].clone()
+    stage.request_as_human("GET /v1/files", &json!({})).json()["audit"].clone()
 }
 
 fn git(stage: &FileServer, arguments: &[&str]) {
@@ -154,14 +154,14 @@ fn changes_by_git_and_of_ignored_files_are_no_violations() {
 }
 
 /// Somebody who opens a file, writes, and stays.
-fn who_stays(stage: &FileServer, file: &str) -> Child {
+fn writer_that_stays_open(stage: &FileServer, file: &str) -> Child {
     let script = format!("exec 7>> {file}; echo x >&7; echo ready; read line");
     let mut shell = Command::new("bash");
     shell.args(["-c", &script]).current_dir(stage.file("")).stdin(Stdio::piped()).stdout(Stdio::piped());
     let mut shell = shell.spawn().unwrap();
-    let mut said = String::new();
-    BufReader::new(shell.stdout.as_mut().unwrap()).read_line(&mut said).unwrap();
-    assert_eq!(said, "ready\n");
+    let mut line_read = String::new();
+    BufReader::new(shell.stdout.as_mut().unwrap()).read_line(&mut line_read).unwrap();
+    assert_eq!(line_read, "ready\n");
     shell
 }
 
@@ -169,7 +169,7 @@ fn who_stays(stage: &FileServer, file: &str) -> Child {
 #[test]
 fn a_process_that_holds_an_owned_file_open_is_named_in_the_violation() {
     let mut watched = Watched::new();
-    let mut shell = who_stays(&watched.stage, "a");
+    let mut shell = writer_that_stays_open(&watched.stage, "a");
     let told = watched.next();
     assert_eq!((&*told.path, &told.session), ("a", &None), "{told:?}");
     assert!(told.owner.as_ref().unwrap().starts_with("claude/one@"), "{told:?}");
@@ -219,7 +219,7 @@ fn watched_trees_are_listed_and_none_if_the_audit_is_off() {
     fs::create_dir_all(watched.stage.file("x/y")).unwrap();
     wait_until("new folders are watched", || trees(&watched.stage)[0]["folders"] == json!(3));
 
-    let stage = FileServer::with(FileSettings { audit: false, ..FileSettings::default() });
+    let stage = FileServer::start_with(FileSettings { audit: false, ..FileSettings::default() });
     let mut agent = FileAgent::start(&stage, "one");
     assert_eq!(agent.acquire(None, &["a"]), "GRANTED");
     assert_eq!(trees(&stage), json!([]));

@@ -1,7 +1,7 @@
 //! Only the local network may ask, before anybody looks at tokens.
 
 use tenure_testkit::TestServer;
-use tenure_testkit::intents::{CHANNEL, channel};
+use tenure_testkit::intents::{CHANNEL, channel_intent};
 
 fn start_with(allowed: &[&str], proxies: &[&str]) -> TestServer {
     let networks = |texts: &[&str]| texts.iter().map(|text| text.parse().unwrap()).collect();
@@ -16,16 +16,16 @@ fn start_with(allowed: &[&str], proxies: &[&str]) -> TestServer {
 fn ask(server: &TestServer, forwarded: &[&str]) -> tenure_testkit::Response {
     let mut headers = vec![server.bearer(), "Content-Type: application/json".to_owned()];
     headers.extend(forwarded.iter().map(|line| format!("X-Forwarded-For: {line}")));
-    server.ask("POST /api/v3/intents", &headers, &channel(CHANNEL).to_string())
+    server.request("POST /api/v3/intents", &headers, &channel_intent(CHANNEL).to_string())
 }
 
 // S1-46, S1-2, S1-44
 #[test]
 fn requests_from_outside_the_lan_are_rejected_before_authentication() {
     let server = start_with(&["10.0.0.0/8"], &[]);
-    let head = server.head();
-    ask(&server, &[]).is_problem(403, "LAN_ONLY");
-    ask(&server, &["10.0.0.1"]).is_problem(403, "LAN_ONLY");
+    let head = server.ledger_head();
+    ask(&server, &[]).expect_problem(403, "LAN_ONLY");
+    ask(&server, &["10.0.0.1"]).expect_problem(403, "LAN_ONLY");
     for line in [
         "POST /api/v3/intents",
         "GET /api/v3/sessions",
@@ -34,9 +34,9 @@ fn requests_from_outside_the_lan_are_rejected_before_authentication() {
         "POST /api/v3/worker/guard",
         "POST /api/v3/nowhere",
     ] {
-        server.ask(line, &[], "").is_problem(403, "LAN_ONLY");
+        server.request(line, &[], "").expect_problem(403, "LAN_ONLY");
     }
-    assert_eq!(server.head(), head);
+    assert_eq!(server.ledger_head(), head);
     assert_eq!(server.get("/v1/leases").status, 200, "nothing else is guarded");
 }
 

@@ -1,14 +1,14 @@
 //! Intents and their sessions over real HTTP, with a worker of a few lines.
 
-mod accepting;
-mod herd;
+mod accept;
+mod api_leases;
+mod concurrency;
+mod disk_failure;
+mod events;
 mod keys;
 mod lan;
-mod listening;
-mod losing;
-mod names;
-mod phases;
 mod polling;
-mod refusing;
-mod stopping;
-mod working;
+mod rejection;
+mod reserved_names;
+mod stop;
+mod worker;

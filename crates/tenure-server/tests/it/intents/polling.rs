@@ -4,25 +4,25 @@ use std::io::Write as _;
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use tenure_testkit::intents::{CHANNEL, Worker, channel};
-use tenure_testkit::{TestServer, now, pause, read_to_end};
+use tenure_testkit::intents::{CHANNEL, FakeWorker, channel_intent};
+use tenure_testkit::{TestServer, now, read_to_end, sleep};
 
 fn poll(server: &TestServer, id: &str, query: &str) -> Value {
-    server.get(&format!("/api/v3/sessions/{id}?{query}")).with_status(200)
+    server.get(&format!("/api/v3/sessions/{id}?{query}")).expect_status(200)
 }
 
 // S1-33
 #[test]
 fn polling_returns_at_once_when_the_session_is_rejected_as_busy() {
     let server = TestServer::start();
-    let worker = Worker::start(&server);
-    let (first, second) = (channel(CHANNEL), json!({ "serviceRef": CHANNEL, "profileID": "sd" }));
-    let (first, second) = (server.session_of(&first), server.session_of(&second));
+    let worker = FakeWorker::start(&server);
+    let (first, second) = (channel_intent(CHANNEL), json!({ "serviceRef": CHANNEL, "profileID": "sd" }));
+    let (first, second) = (server.start_intent_session(&first), server.start_intent_session(&second));
     std::thread::scope(|scope| {
         let running = scope.spawn(|| poll(&server, &first, "waitMs=60000"));
         let starting = running_after(&worker, &first);
-        let told = running.join().unwrap();
-        assert!(["STARTING", "RUNNING"].contains(&told["state"].as_str().unwrap()), "{told}");
+        let received = running.join().unwrap();
+        assert!(["STARTING", "RUNNING"].contains(&received["state"].as_str().unwrap()), "{received}");
         assert_eq!(starting["state"], json!("RUNNING"));
         let busy = scope.spawn(|| poll(&server, &second, "waitMs=60000"));
         worker.take(&second, 2);
@@ -35,7 +35,7 @@ fn polling_returns_at_once_when_the_session_is_rejected_as_busy() {
     assert_eq!(poll(&server, &first, "waitMs=60000")["state"], json!("RUNNING"));
 }
 
-fn running_after(worker: &Worker<'_>, id: &str) -> Value {
+fn running_after(worker: &FakeWorker<'_>, id: &str) -> Value {
     worker.take(id, 1);
     worker.run(id)
 }
@@ -43,32 +43,32 @@ fn running_after(worker: &Worker<'_>, id: &str) -> Value {
 #[test]
 fn polling_with_a_known_revision_returns_at_a_later_one() {
     let server = TestServer::start();
-    let worker = Worker::start(&server);
-    let id = server.session_of(&channel(CHANNEL));
+    let worker = FakeWorker::start(&server);
+    let id = server.start_intent_session(&channel_intent(CHANNEL));
     assert_eq!(poll(&server, &id, "since=0&waitMs=60000")["state"], json!("NEW"), "it is later already");
     worker.take(&id, 1);
     worker.run(&id);
     let known = poll(&server, &id, "")["revision"].clone();
     std::thread::scope(|scope| {
-        let waits = scope.spawn(|| poll(&server, &id, &format!("since={known}&waitMs=60000")));
+        let polling = scope.spawn(|| poll(&server, &id, &format!("since={known}&waitMs=60000")));
         // Another session is no reason to wake.
-        server.session_of(&channel("another"));
+        server.start_intent_session(&channel_intent("another"));
         worker.finish(&id, "R_PIPELINE_EXITED");
-        assert_eq!(waits.join().unwrap()["state"], json!("ENDED"));
+        assert_eq!(polling.join().unwrap()["state"], json!("ENDED"));
     });
-    let begun = now();
+    let started = now();
     let same = poll(&server, &id, "since=99&waitMs=300");
-    assert!((now() - begun) >= Duration::from_millis(300), "it waited in vain");
+    assert!((now() - started) >= Duration::from_millis(300), "it waited in vain");
     assert_eq!(same["state"], json!("ENDED"));
     for wrong in ["waitMs=60001", "waitMs=-1", "waitMs=soon", "since=x", "wait=1"] {
-        server.get(&format!("/api/v3/sessions/{id}?{wrong}")).is_problem(400, "INVALID");
+        server.get(&format!("/api/v3/sessions/{id}?{wrong}")).expect_problem(400, "INVALID");
     }
 }
 
 #[test]
 fn polling_ends_with_the_server_and_with_the_token() {
     let mut server = TestServer::start();
-    let id = server.session_of(&channel(CHANNEL));
+    let id = server.start_intent_session(&channel_intent(CHANNEL));
     let begin = |server: &TestServer, bearer: &str| {
         let mut stream = server.connect();
         let path = format!("/api/v3/sessions/{id}?waitMs=60000");
@@ -79,14 +79,14 @@ fn polling_ends_with_the_server_and_with_the_token() {
         stream.write_all(head.as_bytes()).unwrap();
         stream
     };
-    let wish = json!({ "name": "brief", "scopes": ["v3:write"], "expiresInMs": 500 });
-    let brief = server.post("/v1/tokens", &wish).json();
+    let request = json!({ "name": "brief", "scopes": ["v3:write"], "expiresInMs": 500 });
+    let brief = server.post("/v1/tokens", &request).json();
     let brief = begin(&server, &format!("Authorization: Bearer {}", brief["secret"].as_str().unwrap()));
     let waits = begin(&server, &server.bearer());
     // So that it is waiting by then, and the token is over.
-    pause(Duration::from_millis(600));
-    server.session_of(&channel("another"));
-    read_to_end(brief).is_problem(401, "UNAUTHORIZED");
+    sleep(Duration::from_millis(600));
+    server.start_intent_session(&channel_intent("another"));
+    read_to_end(brief).expect_problem(401, "UNAUTHORIZED");
     let begun = now();
     server.stop_with_outcome().unwrap();
     let answer = read_to_end(waits);

@@ -3,12 +3,12 @@
 use serde_json::json;
 use tenure_core::authority::LeaseScope;
 use tenure_core::kernel::{Event, decode};
-use tenure_ledger::embedded::Archive;
+use tenure_ledger::embedded::ReadOnlyLedger;
 use tenure_ledger::signing::{Passport, TrustedKeys};
-use tenure_registrar::shell::audit;
+use tenure_registrar::runtime::verify_ledger_directory;
 use tenure_testkit::TestServer;
 
-use super::{claim, derive, granted, spend, work};
+use super::{claim, derive, granted, show_work, spend};
 
 // S2-108, S2-109
 #[test]
@@ -18,12 +18,12 @@ fn a_restart_keeps_budgets_and_keys_exactly() {
     let child = granted(&derive(&server, &parent, "part", 60_000, &json!({"tokens": 300})));
     spend(&server, &child, 120, None);
     spend(&server, &parent, 50, Some("once"));
-    let before = [&parent, &child].map(|lease| work(&server, lease)["work"].clone());
+    let before = [&parent, &child].map(|lease| show_work(&server, lease)["work"].clone());
     let server = TestServer::start_in(server.stop(), |_| {}).unwrap();
-    assert_eq!([&parent, &child].map(|lease| work(&server, lease)["work"].clone()), before);
+    assert_eq!([&parent, &child].map(|lease| show_work(&server, lease)["work"].clone()), before);
     let again = spend(&server, &parent, 50, Some("once"));
     assert_eq!((again.status, &again.json()["remaining"]["tokens"]), (200, &json!(650)), "{again:?}");
-    assert_eq!(work(&server, &parent)["work"], before[0], "it was spent once");
+    assert_eq!(show_work(&server, &parent)["work"], before[0], "it was spent once");
     assert_eq!(super::code(&spend(&server, &child, 181, None)).1, "BUDGET_EXCEEDED");
     assert_eq!(spend(&server, &child, 180, None).status, 200);
 }
@@ -40,15 +40,15 @@ fn a_lease_and_its_descendants_end_in_one_batch() {
     let beside = granted(&derive(&server, &root, "beside", 60_000, &json!({})));
     let release = json!({ "lease_id": root.id, "token": root.token });
     assert_eq!(server.post("/v1/work/release", &release).status, 200);
-    assert_eq!(work(&server, &beside)["lease"]["state"], "RELEASED");
+    assert_eq!(show_work(&server, &beside)["lease"]["state"], "RELEASED");
     let folder = server.stop();
-    let archive = Archive::open(&folder.path().join("data")).unwrap();
+    let archive = ReadOnlyLedger::open(&folder.path().join("data")).unwrap();
     let tag = archive.identity().ledger.tag();
     let mut batches = archive.batches();
     let mut ends = Vec::new();
     while let Some(placed) = batches.next_batch().unwrap() {
         let events = placed.batch.records.iter().map(|record| decode(record, tag).unwrap());
-        let ended = events.flatten().filter(|event| event.ends().is_some());
+        let ended = events.flatten().filter(|event| event.ended_lease().is_some());
         ends.push(ended.collect::<Vec<Event>>());
     }
     ends.retain(|ended| !ended.is_empty());
@@ -70,10 +70,10 @@ fn passports_prove_scope_and_budget_of_a_derived_lease() {
     spend(&server, &child, 100, None);
     let renew = json!({ "lease_id": child.id, "token": child.token, "ttlMs": 90_000 });
     let renewed = server.post("/v1/work/renew", &renew);
-    let after = tenure_testkit::text(&renewed.json()["passport"]);
+    let after = tenure_testkit::json_string(&renewed.json()["passport"]);
     let folder = server.stop();
-    let found = audit(&folder.path().join("data"), &mut |_, _| {}).unwrap();
-    let trusted: TrustedKeys = found.keyring.live().collect();
+    let found = verify_ledger_directory(&folder.path().join("data"), &mut |_, _| {}).unwrap();
+    let trusted: TrustedKeys = found.keyring.active_keys().collect();
     // A spend, and a renewal after it, leave what was given as it was signed first.
     for passport in [&child.passport, &after] {
         let claims = Passport::parse(passport).unwrap().verify(&trusted).unwrap();

@@ -3,7 +3,7 @@
 use serde_json::json;
 use tenure_testkit::{TestServer, listen};
 
-use super::{claim, code, derive, granted, spend, work};
+use super::{claim, code, derive, granted, show_work, spend};
 
 // S2-107, S2-108, S2-111
 #[test]
@@ -17,7 +17,7 @@ fn a_claim_returns_scope_and_budget() {
     let answer = server.post("/v1/work/claim", &body);
     let lease = granted(&answer);
     assert_eq!(answer.json()["lease"]["resource"], "work:T-17");
-    let shown = work(&server, &lease);
+    let shown = show_work(&server, &lease);
     assert_eq!(shown["lease"]["holder"], "planner");
     assert_eq!(shown["work"]["scope"]["namespaces"], json!(["src/web"]));
     assert_eq!(shown["work"]["budget"]["tokens"], 1_000);
@@ -43,7 +43,7 @@ fn a_claim_returns_scope_and_budget() {
     let refused = spend(&server, &lease, 901, None);
     assert_eq!(code(&refused), (409, "BUDGET_EXCEEDED".into()));
     assert_eq!(refused.json()["remaining"]["tokens"], 900);
-    assert_eq!(work(&server, &lease)["work"]["spent"]["tokens"], 100);
+    assert_eq!(show_work(&server, &lease)["work"]["spent"]["tokens"], 100);
 }
 
 // S2-109, O-16
@@ -53,7 +53,7 @@ fn a_child_is_within_its_parent_and_ends_with_it() {
     let parent = claim(&server, "plan", &json!({"tokens": 1_000}));
     let refused = derive(&server, &parent, "part", 601_000, &json!({}));
     assert_eq!(code(&refused), (409, "OUTLIVES_PARENT".into()));
-    assert!(refused.json()["remainingMs"].as_u64().is_some_and(|left| left <= 600_000));
+    assert!(refused.json()["remainingMs"].as_u64().is_some_and(|remaining| remaining <= 600_000));
     assert_eq!(
         code(&derive(&server, &parent, "part", 60_000, &json!({"tokens": 1_001}))).1,
         "BUDGET_EXCEEDED"
@@ -62,13 +62,13 @@ fn a_child_is_within_its_parent_and_ends_with_it() {
     assert_eq!(code(&up), (400, "INVALID".into()));
     let child = granted(&derive(&server, &parent, "part", 60_000, &json!({"tokens": 300})));
     let below = granted(&derive(&server, &child, "part/of/it", 30_000, &json!({"tokens": 100})));
-    let shown = work(&server, &parent);
+    let shown = show_work(&server, &parent);
     assert_eq!(
         (&shown["work"]["remaining"]["tokens"], &shown["work"]["given"]["tokens"]),
         (&json!(700), &json!(300))
     );
     assert_eq!(shown["work"]["children"], json!([child.id]));
-    assert_eq!(work(&server, &below)["work"]["parent"], json!(child.id));
+    assert_eq!(show_work(&server, &below)["work"]["parent"], json!(child.id));
 
     let renew = json!({ "lease_id": child.id, "token": child.token, "ttlMs": 700_000 });
     assert_eq!(code(&server.post("/v1/work/renew", &renew)), (409, "OUTLIVES_PARENT".into()));
@@ -78,9 +78,9 @@ fn a_child_is_within_its_parent_and_ends_with_it() {
     let release = json!({ "lease_id": parent.id, "token": parent.token });
     assert_eq!(server.post("/v1/work/release", &release).status, 200);
     for lease in [&parent, &child, &below] {
-        assert_eq!(work(&server, lease)["lease"]["state"], "RELEASED");
+        assert_eq!(show_work(&server, lease)["lease"]["state"], "RELEASED");
     }
-    assert_eq!(work(&server, &child)["lease"]["end"], "REVOKED");
+    assert_eq!(show_work(&server, &child)["lease"]["end"], "REVOKED");
     assert_eq!(code(&spend(&server, &below, 1, None)), (410, "EXPIRED".into()));
 }
 
@@ -101,11 +101,11 @@ fn a_derive_or_spend_repeated_with_its_key_happens_once() {
     let keyed = || {
         let headers =
             [server.bearer(), "Content-Type: application/json".into(), "Idempotency-Key: two".into()];
-        granted(&server.ask("POST /v1/work/derive", &headers, &body.to_string()))
+        granted(&server.request("POST /v1/work/derive", &headers, &body.to_string()))
     };
     let (first, again) = (keyed(), keyed());
     assert_eq!((&first.id, &first.token), (&again.id, &again.token));
-    assert_eq!(work(&server, &parent)["work"]["remaining"]["tokens"], 200);
+    assert_eq!(show_work(&server, &parent)["work"]["remaining"]["tokens"], 200);
     // An empty scope allows nothing, not everything.
     let refused = server.post(
         "/v1/work/spend",
@@ -120,11 +120,11 @@ fn spending_requires_the_token_and_a_lease_with_authority() {
     let server = TestServer::start();
     let lease = claim(&server, "plan", &json!({"tokens": 10}));
     let other = claim(&server, "other", &json!({"tokens": 10}));
-    let stolen = super::Lease { token: other.token.clone(), ..lease.clone() };
+    let stolen = super::WorkLease { token: other.token.clone(), ..lease.clone() };
     assert_eq!(code(&spend(&server, &stolen, 1, None)), (403, "TOKEN_INVALID".into()));
     assert_eq!(code(&derive(&server, &stolen, "part", 60_000, &json!({}))), (403, "TOKEN_INVALID".into()));
     let (id, token) = server.acquire("work:plain", "a", 60_000);
-    let plain = super::Lease { id, token, passport: String::new() };
+    let plain = super::WorkLease { id, token, passport: String::new() };
     assert_eq!(code(&spend(&server, &plain, 1, None)), (409, "NO_AUTHORITY".into()));
     assert_eq!(code(&derive(&server, &plain, "part", 60_000, &json!({}))), (409, "NO_AUTHORITY".into()));
     assert_eq!(code(&server.get(&format!("/v1/work/{}", plain.id))), (409, "NO_AUTHORITY".into()));

@@ -2,11 +2,11 @@
 
 use clap::Args;
 use serde_json::{Value, json};
-use tenure_control::matrix::{MATRIX, Verdict};
-use tenure_control::{COMMANDS, CommandRow, Standing};
+use tenure_control::permission_matrix::{MATRIX, PermissionVerdict};
+use tenure_control::{COMMANDS, CommandDefinition, OwnershipStatus};
 
 use crate::failure::Failure;
-use crate::output::{Format, Table, write_answer, write_table, write_text};
+use crate::output::{Format, Table, write_json, write_table, write_text};
 
 /// Shows which commands get through to the device: from where, and under whose lease.
 ///
@@ -16,16 +16,16 @@ use crate::output::{Format, Table, write_answer, write_table, write_text};
 ///
 /// Example: tenure control matrix --json
 #[derive(Debug, Args)]
-pub struct Matrix {
+pub struct MatrixArguments {
     #[command(flatten)]
     format: Format,
 }
 
-impl Matrix {
+impl MatrixArguments {
     /// Prints it.
     pub fn run(self) -> Result<(), Failure> {
         if self.format.json {
-            write_answer(&json!({ "matrix": matrix_values(), "commands": command_values() }))?;
+            write_json(&json!({ "matrix": matrix_values(), "commands": command_values() }))?;
         } else {
             write_table(&matrix_table())?;
             write_text("\n")?;
@@ -36,8 +36,8 @@ impl Matrix {
 }
 
 fn matrix_table() -> Table {
-    let [inactive, owner, other] = Standing::ALL.map(|standing| standing.as_str().to_uppercase());
-    let mut table = Table::with_heads(&["SOURCE", "COMMANDS", &inactive, &owner, &other]);
+    let [inactive, owner, other] = OwnershipStatus::ALL.map(|standing| standing.as_str().to_uppercase());
+    let mut table = Table::with_header(&["SOURCE", "COMMANDS", &inactive, &owner, &other]);
     for (source, class, verdicts) in MATRIX {
         let [inactive, owner, other] = verdicts.map(|verdict| word_of(verdict).to_owned());
         table.row([source.as_str().to_owned(), class.as_str().to_owned(), inactive, owner, other]);
@@ -46,7 +46,7 @@ fn matrix_table() -> Table {
 }
 
 fn command_table() -> Table {
-    let mut table = Table::with_heads(&["COMMAND", "CLASS", "REST", "WHAT IT DOES"]);
+    let mut table = Table::with_header(&["COMMAND", "CLASS", "REST", "WHAT IT DOES"]);
     for row in COMMANDS {
         let mut addresses = addresses(row);
         let first = addresses.next().unwrap_or_else(|| "-".to_owned());
@@ -59,19 +59,19 @@ fn command_table() -> Table {
 }
 
 /// One that no WebSocket can send has its name only inside.
-fn name_of(row: &CommandRow) -> String {
+fn name_of(row: &CommandDefinition) -> String {
     if row.on_websocket { row.name.to_owned() } else { format!("({})", row.name) }
 }
 
-fn addresses(row: &CommandRow) -> impl Iterator<Item = String> {
+fn addresses(row: &CommandDefinition) -> impl Iterator<Item = String> {
     row.rest.iter().map(|rest| format!("{} {}", rest.method, rest.path))
 }
 
 fn matrix_values() -> Vec<Value> {
     let value = |(source, class, verdicts): &(
-        tenure_control::Source,
-        tenure_control::Class,
-        [Verdict; 3],
+        tenure_control::CommandSource,
+        tenure_control::CommandClass,
+        [PermissionVerdict; 3],
     )| {
         let [inactive, owner, other] = verdicts.map(word_of);
         let (source, class) = (source.as_str(), class.as_str());
@@ -81,7 +81,7 @@ fn matrix_values() -> Vec<Value> {
 }
 
 fn command_values() -> Vec<Value> {
-    let value = |row: &CommandRow| {
+    let value = |row: &CommandDefinition| {
         let addresses: Vec<_> = addresses(row).collect();
         json!({
             "name": row.name,
@@ -94,10 +94,10 @@ fn command_values() -> Vec<Value> {
     COMMANDS.iter().map(value).collect()
 }
 
-fn word_of(verdict: Verdict) -> &'static str {
+fn word_of(verdict: PermissionVerdict) -> &'static str {
     match verdict {
-        Verdict::Allow => "allow",
-        Verdict::Block => "block",
+        PermissionVerdict::Allow => "allow",
+        PermissionVerdict::Block => "block",
     }
 }
 
@@ -108,8 +108,8 @@ mod tests {
     /// The row of a table whose cells begin like this, without the blanks between.
     fn row(table: &Table, begin: &[&str]) -> String {
         let text = table.to_string();
-        let rows = text.lines().map(|line| line.split_whitespace().collect::<Vec<_>>());
-        let mut found = rows.filter(|cells| cells.starts_with(begin));
+        let lines = text.lines().map(|line| line.split_whitespace().collect::<Vec<_>>());
+        let mut found = lines.filter(|cells| cells.starts_with(begin));
         let row = found.next().unwrap_or_else(|| panic!("no {begin:?} in\n{text}"));
         assert!(found.next().is_none(), "two of {begin:?}");
         row[begin.len()..].join(" ")

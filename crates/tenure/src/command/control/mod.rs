@@ -20,7 +20,7 @@ pub struct Control {
 #[derive(Debug, Subcommand)]
 enum ControlCommand {
     Status(status::Status),
-    Matrix(matrix::Matrix),
+    Matrix(matrix::MatrixArguments),
 }
 
 impl Control {

@@ -3,10 +3,10 @@
 use clap::Args;
 use tenure_api::ControlStatus;
 
-use crate::duration::short;
+use crate::client::with_client;
+use crate::duration::format_short;
 use crate::failure::Failure;
 use crate::output::{Format, Table};
-use crate::server::ask;
 
 /// Says who has the device, and for how long.
 ///
@@ -22,7 +22,7 @@ pub struct Status {
 impl Status {
     /// Asks and answers.
     pub fn run(self) -> Result<(), Failure> {
-        let status = ask(async |client| Ok(client.control_status().await?))?;
+        let status = with_client(async |client| Ok(client.control_status().await?))?;
         self.format.print(&status, text)
     }
 }
@@ -37,8 +37,8 @@ fn text(status: &ControlStatus) -> String {
     table.field("connection", status.owner_ws_client_id);
     table.field("lease", &status.lease_id);
     table.field("scope", &status.scope);
-    table.field("left", format!("{}, unless a heartbeat comes", short(status.remaining_ms.into())));
-    table.field("lasts", format!("{} from each heartbeat", short(status.ttl_ms.into())));
+    table.field("left", format!("{}, unless a heartbeat comes", format_short(status.remaining_ms.into())));
+    table.field("lasts", format!("{} from each heartbeat", format_short(status.ttl_ms.into())));
     table.to_string()
 }
 

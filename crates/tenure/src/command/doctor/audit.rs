@@ -4,19 +4,19 @@ use std::collections::HashSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use tenure_api::Files;
-use tenure_gate::{git, system};
+use tenure_api::FilesOverview;
+use tenure_gate::{git, kernel_limits};
 
 use super::check::Check;
 
 /// No more folders are counted: whoever has that many has been told enough.
-const MOST: u64 = 2_000_000;
+const MAX_COUNTED_FOLDERS: u64 = 2_000_000;
 
 /// The server takes no more than this part of all watches for one tree: others want to watch too.
-const PART: u64 = 8;
+const WATCH_LIMIT_SHARE: u64 = 8;
 
 /// What the server says about how it watches the tree that we are in. One that it is still walking through is no gap.
-pub fn reported(files: &Files, root: &Path) -> Vec<Check> {
+pub fn check_reported_gaps(files: &FilesOverview, root: &Path) -> Vec<Check> {
     let ours = files.audit.iter().filter(|tree| tree.root == root.to_string_lossy());
     let gaps = ours.filter(|tree| tree.unwatched > 0 || tree.missed > 0);
     gaps.map(|tree| {
@@ -30,22 +30,22 @@ pub fn reported(files: &Files, root: &Path) -> Vec<Check> {
 }
 
 /// Whether as many folders can be watched as the tree has.
-pub fn watches(root: &Path) -> Check {
+pub fn check_watch_limit(root: &Path) -> Check {
     let name = "audit.watches";
-    let Some(most) = system::most_watches().map(|most| most / PART) else {
+    let Some(limit) = kernel_limits::max_inotify_watches().map(|most| most / WATCH_LIMIT_SHARE) else {
         return Check::unknown(name, "the system does not say how many folders can be watched");
     };
     let count = folders(root);
-    if count < most {
-        return Check::ok(name, format!("{count} folders, and {most} can be watched"));
+    if count < limit {
+        return Check::ok(name, format!("{count} folders, and {limit} can be watched"));
     }
     let what = format!(
-        "the tree has {count} folders, and {most} can be watched: changes in the others are not seen"
+        "the tree has {count} folders, and {limit} can be watched: changes in the others are not seen"
     );
     Check::gap(
         name,
         what,
-        format!("sudo sysctl fs.inotify.max_user_watches={}", count.saturating_mul(2 * PART)),
+        format!("sudo sysctl fs.inotify.max_user_watches={}", count.saturating_mul(2 * WATCH_LIMIT_SHARE)),
     )
 }
 
@@ -53,13 +53,13 @@ pub fn watches(root: &Path) -> Check {
 fn folders(root: &Path) -> u64 {
     let mut count = 1;
     let mut level = vec![PathBuf::new()];
-    while !level.is_empty() && count < MOST {
+    while !level.is_empty() && count < MAX_COUNTED_FOLDERS {
         let mut below: Vec<PathBuf> = level.iter().flat_map(|folder| inside(root, folder)).collect();
         // So many at once as fit on a command line.
         let ignored: HashSet<PathBuf> =
-            below.chunks(500).flat_map(|part| git::ignored(root, part).unwrap_or_default()).collect();
+            below.chunks(500).flat_map(|part| git::ignored_paths(root, part).unwrap_or_default()).collect();
         below.retain(|folder| !ignored.contains(folder));
-        count += u64::try_from(below.len()).unwrap_or(MOST);
+        count += u64::try_from(below.len()).unwrap_or(MAX_COUNTED_FOLDERS);
         level = below;
     }
     count
@@ -75,13 +75,13 @@ fn inside(root: &Path, folder: &Path) -> Vec<PathBuf> {
 
 #[cfg(test)]
 mod tests {
-    use tenure_api::AuditedTree;
+    use tenure_api::AuditedWorktree;
 
     use super::*;
 
     #[test]
     fn only_the_current_work_tree_is_checked() {
-        let tree = |root: &str, missed| AuditedTree {
+        let tree = |root: &str, missed| AuditedWorktree {
             root: root.to_owned(),
             folders: 1,
             unwatched: 0,
@@ -89,9 +89,9 @@ mod tests {
             missed,
         };
         let audit = vec![tree("/a", 1), tree("/b", 0)];
-        let files = Files { files: Vec::new(), sessions: Vec::new(), audit, standing: None };
-        assert_eq!(reported(&files, Path::new("/b")), []);
-        let found = reported(&files, Path::new("/a"));
+        let files = FilesOverview { files: Vec::new(), sessions: Vec::new(), audit, standing: None };
+        assert_eq!(check_reported_gaps(&files, Path::new("/b")), []);
+        let found = check_reported_gaps(&files, Path::new("/a"));
         assert!(matches!(found.as_slice(), [check] if check.is_gap()), "{found:?}");
     }
 

@@ -9,21 +9,21 @@ use parking_lot::Mutex;
 use tenure_gate::git;
 
 /// What all names of files begin with. The second is for trees where git ignores the first.
-const BEGINNINGS: [&str; 2] = [".tenure-canary-", "tenure-canary-"];
+const FILE_PREFIXES: [&str; 2] = [".tenure-canary-", "tenure-canary-"];
 
 /// What all names of sessions begin with.
-const SESSION: &str = "tenure-doctor-";
+const SESSION_PREFIX: &str = "tenure-doctor-";
 
 /// Canaries of one working tree. None of them outlives this.
 #[derive(Debug, Clone)]
 pub struct Canaries {
     root: PathBuf,
-    beginning: &'static str,
-    given: Arc<Given>,
+    prefix: &'static str,
+    files: Arc<CanaryFiles>,
 }
 
 #[derive(Debug, Default)]
-struct Given(Mutex<Vec<PathBuf>>);
+struct CanaryFiles(Mutex<Vec<PathBuf>>);
 
 impl Canaries {
     /// For this tree. Nothing, if git ignores all such names: then nobody asks for them.
@@ -31,16 +31,16 @@ impl Canaries {
         let is_free = |beginning: &&str| {
             let name = PathBuf::from(format!("{beginning}0"));
             // Where git does not say, nothing is taken for ignored, by the gate neither.
-            !git::ignored(root, std::slice::from_ref(&name)).unwrap_or_default().contains(&name)
+            !git::ignored_paths(root, std::slice::from_ref(&name)).unwrap_or_default().contains(&name)
         };
-        let beginning = BEGINNINGS.into_iter().find(is_free)?;
-        Some(Self { root: root.to_owned(), beginning, given: Arc::default() })
+        let beginning = FILE_PREFIXES.into_iter().find(is_free)?;
+        Some(Self { root: root.to_owned(), prefix: beginning, files: Arc::default() })
     }
 
     /// A path that nobody has and nothing is at.
     pub fn next(&self) -> PathBuf {
-        let path = self.root.join(format!("{}{}", self.beginning, random()));
-        self.given.0.lock().push(path.clone());
+        let path = self.root.join(format!("{}{}", self.prefix, random()));
+        self.files.0.lock().push(path.clone());
         path
     }
 
@@ -51,17 +51,17 @@ impl Canaries {
 
     /// Removes whatever is left of all of them.
     pub fn remove(&self) {
-        self.given.remove();
+        self.files.remove();
     }
 }
 
-impl Drop for Given {
+impl Drop for CanaryFiles {
     fn drop(&mut self) {
         self.remove();
     }
 }
 
-impl Given {
+impl CanaryFiles {
     fn remove(&self) {
         for path in self.0.lock().drain(..) {
             // Almost always there is none. Inside a guard even to remove what is not there would take a lease.
@@ -73,8 +73,8 @@ impl Given {
 }
 
 /// The name of a session that nobody has.
-pub fn session() -> String {
-    format!("{SESSION}{}", random())
+pub fn new_session_name() -> String {
+    format!("{SESSION_PREFIX}{}", random())
 }
 
 /// Sixteen letters that nobody can guess.

@@ -2,13 +2,13 @@
 
 use serde::Serialize;
 
-use crate::message::paragraph;
+use crate::message::wrap_paragraph;
 use crate::output::Table;
 
 /// How it stands with one thing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Status {
+pub enum CheckStatus {
     /// It was tried, and does what it should.
     Ok,
     /// Changes of files get past it.
@@ -18,13 +18,13 @@ pub enum Status {
     Unknown,
 }
 
-impl Status {
+impl CheckStatus {
     pub const fn as_str(self) -> &'static str {
         match self {
-            Status::Ok => "ok",
-            Status::Gap => "gap",
-            Status::NotInstalled => "not installed",
-            Status::Unknown => "not known",
+            CheckStatus::Ok => "ok",
+            CheckStatus::Gap => "gap",
+            CheckStatus::NotInstalled => "not installed",
+            CheckStatus::Unknown => "not known",
         }
     }
 }
@@ -34,7 +34,7 @@ impl Status {
 pub struct Check {
     /// What: words with dots between them, from the large to the small. It stays the same.
     pub name: String,
-    pub status: Status,
+    pub status: CheckStatus,
     /// What was seen; for a gap also what that means.
     pub detail: String,
     /// The one thing to do that helps.
@@ -44,21 +44,21 @@ pub struct Check {
 
 impl Check {
     pub fn ok(name: impl Into<String>, detail: impl Into<String>) -> Self {
-        Self { name: name.into(), status: Status::Ok, detail: detail.into(), fix: None }
+        Self { name: name.into(), status: CheckStatus::Ok, detail: detail.into(), fix: None }
     }
 
     /// Something gets past it; this helps.
     pub fn gap(name: impl Into<String>, detail: impl Into<String>, fix: impl Into<String>) -> Self {
-        Self { name: name.into(), status: Status::Gap, detail: detail.into(), fix: Some(fix.into()) }
+        Self { name: name.into(), status: CheckStatus::Gap, detail: detail.into(), fix: Some(fix.into()) }
     }
 
     pub fn not_installed(name: impl Into<String>, detail: impl Into<String>) -> Self {
-        Self { name: name.into(), status: Status::NotInstalled, detail: detail.into(), fix: None }
+        Self { name: name.into(), status: CheckStatus::NotInstalled, detail: detail.into(), fix: None }
     }
 
     /// It could not be tried, for this reason.
     pub fn unknown(name: impl Into<String>, detail: impl Into<String>) -> Self {
-        Self { name: name.into(), status: Status::Unknown, detail: detail.into(), fix: None }
+        Self { name: name.into(), status: CheckStatus::Unknown, detail: detail.into(), fix: None }
     }
 
     /// The same, with what to do about it.
@@ -68,14 +68,14 @@ impl Check {
     }
 
     pub fn is_gap(&self) -> bool {
-        self.status == Status::Gap
+        self.status == CheckStatus::Gap
     }
 }
 
 /// One line for each check, under each gap what it means and what helps, and a last line that says how it is.
 pub fn text(checks: &[Check]) -> String {
     let shown: Vec<&Check> = checks.iter().filter(|check| is_shown(checks, check)).collect();
-    let mut table = Table::with_heads(&["CHECK", "STATUS", "DETAIL"]);
+    let mut table = Table::with_header(&["CHECK", "STATUS", "DETAIL"]);
     for check in &shown {
         let detail = if says_more(check) { "" } else { &check.detail };
         table.row([title(check), check.status.as_str().to_owned(), detail.to_owned()]);
@@ -87,9 +87,9 @@ pub fn text(checks: &[Check]) -> String {
     for (line, check) in lines.zip(&shown) {
         text.push_str(&format!("{line}\n"));
         if says_more(check) {
-            text.push_str(&paragraph("    ", &plain(&check.detail), "    "));
+            text.push_str(&wrap_paragraph("    ", &plain(&check.detail), "    "));
         }
-        text.extend(check.fix.iter().map(|fix| paragraph("    -> ", &plain(fix), "       ")));
+        text.extend(check.fix.iter().map(|fix| wrap_paragraph("    -> ", &plain(fix), "       ")));
     }
     text.push_str(&format!("\n{}\n", sum(checks)));
     text
@@ -97,7 +97,7 @@ pub fn text(checks: &[Check]) -> String {
 
 /// What does not fit beside the others stands below.
 fn says_more(check: &Check) -> bool {
-    check.status == Status::Gap || check.status == Status::Unknown
+    check.status == CheckStatus::Gap || check.status == CheckStatus::Unknown
 }
 
 /// Where an agent has nothing in place, one line says it, and not one for each scope.
@@ -105,11 +105,11 @@ fn is_shown(all: &[Check], check: &Check) -> bool {
     let Some((agent, "hooks")) = scoped(check) else { return true };
     let same = |other: &&Check| scoped(other).is_some_and(|(name, last)| name == agent && last == "hooks");
     let mut hooks = all.iter().filter(same);
-    if check.status != Status::NotInstalled {
+    if check.status != CheckStatus::NotInstalled {
         return true;
     }
     let is_first = hooks.clone().next() == Some(check);
-    is_first && hooks.all(|other| other.status == Status::NotInstalled)
+    is_first && hooks.all(|other| other.status == CheckStatus::NotInstalled)
 }
 
 /// The agent and the last word of `agent.scope.what`.
@@ -121,19 +121,19 @@ fn scoped(check: &Check) -> Option<(&str, &str)> {
 
 fn title(check: &Check) -> String {
     match (check.status, scoped(check)) {
-        (Status::NotInstalled, Some((agent, _))) => agent.to_owned(),
+        (CheckStatus::NotInstalled, Some((agent, _))) => agent.to_owned(),
         _ => check.name.replace('.', " "),
     }
 }
 
 fn sum(checks: &[Check]) -> String {
     let count = |status| checks.iter().filter(|check| check.status == status).count();
-    let unknown = match count(Status::Unknown) {
+    let unknown = match count(CheckStatus::Unknown) {
         0 => String::new(),
         1 => " One thing could not be tried.".to_owned(),
         more => format!(" {more} things could not be tried."),
     };
-    match count(Status::Gap) {
+    match count(CheckStatus::Gap) {
         0 => format!("No gap was found.{unknown}"),
         1 => format!("One gap.{unknown}"),
         more => format!("{more} gaps.{unknown}"),

@@ -8,39 +8,39 @@
 //! check, view               what was found, and how people read it
 //! ```
 
-mod agents;
-mod answer;
+mod agent_hooks;
 mod audit;
 mod canary;
+mod canary_holder;
 mod check;
-mod firing;
-mod folder_trust;
-mod gate;
+mod codex_trust;
+mod env;
+mod fake_agent;
+mod gemini_trust;
 mod git_hooks;
-mod ground;
-mod holder;
+mod guard_checks;
+mod hook_response;
+mod invoke;
 mod payload;
 mod program;
 mod server;
 mod shell;
-mod stand_in;
-mod trust;
 
 use std::ffi::OsString;
 use std::process::ExitCode;
 
 use clap::Args;
-use tenure_gate::agent::Agent;
+use tenure_gate::coding_agent::CodingAgent;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::oneshot;
 
-use self::agents::Found;
+use self::agent_hooks::AgentHooks;
 use self::check::Check;
-use self::ground::Ground;
-use self::server::{Mode, Server};
+use self::env::DoctorEnvironment;
+use self::server::{EnforcementMode, ServerProbe};
 use crate::exit;
 use crate::failure::Failure;
-use crate::guard::end_all;
+use crate::guard::end_all_descendants;
 use crate::message::Progress;
 use crate::output::Format;
 
@@ -66,21 +66,21 @@ pub struct Doctor {
 }
 
 /// Runs what only a doctor starts. Nothing, if this is nothing of that.
-pub fn assistant(mut arguments: impl Iterator<Item = OsString>) -> Option<ExitCode> {
-    (arguments.nth(1)? == stand_in::NAME).then(stand_in::run)
+pub fn run_internal_subcommand(mut arguments: impl Iterator<Item = OsString>) -> Option<ExitCode> {
+    (arguments.nth(1)? == fake_agent::NAME).then(fake_agent::run)
 }
 
 impl Doctor {
     /// Looks at everything, and says it.
     pub fn run(self) -> Result<ExitCode, Failure> {
-        let ground = Ground::find()?;
-        let canaries = ground.canaries.clone();
-        let checks = match unless_told(move || examine(&ground))? {
+        let environment = DoctorEnvironment::detect()?;
+        let canaries = environment.canaries.clone();
+        let checks = match run_unless_signalled(move || run_checks(&environment))? {
             Ok(checks) => checks,
             Err(signal) => {
-                end_all();
+                end_all_descendants();
                 canaries.inspect(canary::Canaries::remove);
-                return Ok(exit::by_signal(signal).into());
+                return Ok(exit::code_for_signal(signal).into());
             }
         };
         self.format.print(&checks, |checks| check::text(checks))?;
@@ -90,58 +90,59 @@ impl Doctor {
 }
 
 /// Everything, one after the other.
-fn examine(ground: &Ground) -> Vec<Check> {
+fn run_checks(ground: &DoctorEnvironment) -> Vec<Check> {
     let mut progress = Progress::new();
     let mut begin = |what: &str| progress.show(&format!("tenure: looking at {what} …"));
     let mut checks = Vec::new();
-    checks.push(tree(ground));
+    checks.push(check_work_tree(ground));
     begin("the server");
-    let (check, server) = Server::reach();
+    let (check, server) = ServerProbe::connect_or_start();
     checks.push(check);
     let canaries = ground.canaries.as_ref();
     // Without a server nobody can be asked, and nothing can be tried.
     let trying = server.as_ref().and_then(|server| Some((server, canaries?)));
-    let mode = trying.map_or(Mode::Denies, |(server, canaries)| {
-        let (check, mode) = server.mode(canaries);
+    let mode = trying.map_or(EnforcementMode::Deny, |(server, canaries)| {
+        let (check, mode) = server.check_mode(canaries);
         checks.push(check);
         mode
     });
     let mut has_agents = false;
-    for agent in Agent::ALL {
+    for agent in CodingAgent::ALL {
         begin(agent.as_str());
-        let found = Found::read(agent, ground);
+        let found = AgentHooks::read(agent, ground);
         has_agents |= found.installed().next().is_some();
         checks.extend(found.check(ground, server.as_ref()));
         checks.extend(match agent {
-            Agent::Codex => trust::check(&found, ground.folder()),
-            Agent::Gemini => folder_trust::check(&found, ground),
-            Agent::Claude | Agent::Cursor | Agent::OpenCode => None,
+            CodingAgent::Codex => codex_trust::check(&found, ground.folder()),
+            CodingAgent::Gemini => gemini_trust::check(&found, ground),
+            CodingAgent::Claude | CodingAgent::Cursor | CodingAgent::OpenCode => None,
         });
         checks.extend(shell::check(&found, ground, server.as_ref().map(|_| mode)));
     }
     begin("the gate");
-    checks.extend(gate::system(ground.unwatchable()));
-    checks.push(match (trying, ground.unwatchable()) {
+    checks.extend(guard_checks::check_system(ground.seccomp_unavailable_reason()));
+    checks.push(match (trying, ground.seccomp_unavailable_reason()) {
         (_, Some(_)) => Check::unknown("gate.canary", "it is not fired: calls cannot be watched here"),
-        (Some((_, canaries)), None) => gate::canary(canaries, mode),
+        (Some((_, canaries)), None) => guard_checks::check_canary(canaries, mode),
         (None, None) if server.is_none() => {
             Check::unknown("gate.canary", "it is fired only where a server answers")
         }
-        (None, None) => Check::unknown("gate.canary", ground.why_no_canary()),
+        (None, None) => Check::unknown("gate.canary", ground.canary_unavailable_reason()),
     });
     begin("git");
     checks.extend(git_hooks::check(ground, has_agents));
     begin("the audit");
-    checks.extend(ground.root.as_deref().map(audit::watches));
+    checks.extend(ground.root.as_deref().map(audit::check_watch_limit));
     if let Some(server) = &server {
         let files = ground.root.as_deref().and_then(|root| Some((server.files().ok()?, root)));
-        checks.extend(files.map(|(files, root)| audit::reported(&files, root)).unwrap_or_default());
-        server.settle();
+        checks
+            .extend(files.map(|(files, root)| audit::check_reported_gaps(&files, root)).unwrap_or_default());
+        server.wait_until_sessions_end();
     }
     checks
 }
 
-fn tree(ground: &Ground) -> Check {
+fn check_work_tree(ground: &DoctorEnvironment) -> Check {
     match (&ground.root, &ground.canaries) {
         (Some(root), Some(_)) => Check::ok("tree", root.display().to_string()),
         (Some(root), None) => {
@@ -158,7 +159,7 @@ fn tree(ground: &Ground) -> Check {
 }
 
 /// The result of `work`, which may wait as it likes; or the signal that came before it.
-fn unless_told<T: Send + 'static>(
+fn run_unless_signalled<T: Send + 'static>(
     work: impl FnOnce() -> T + Send + 'static,
 ) -> Result<Result<T, i32>, Failure> {
     let cannot = |error: std::io::Error| {
@@ -176,15 +177,15 @@ fn unless_told<T: Send + 'static>(
             Ok(signal) => drop(signal.recv().await),
             Err(_) => std::future::pending().await,
         };
-        let told = tokio::select! {
+        let received = tokio::select! {
             done = done => {
-                let mistake = |_| Failure::said(exit::UNAVAILABLE, "there is a mistake in Tenure itself");
+                let mistake = |_| Failure::from_message(exit::UNAVAILABLE, "there is a mistake in Tenure itself");
                 return done.map(Ok).map_err(mistake);
             }
             () = wait(&mut interrupt) => kinds[0],
             () = wait(&mut terminate) => kinds[1],
             () = wait(&mut hangup) => kinds[2],
         };
-        Ok(Err(told.as_raw_value()))
+        Ok(Err(received.as_raw_value()))
     })
 }

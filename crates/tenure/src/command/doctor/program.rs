@@ -12,7 +12,7 @@ const OWN: &str = "/proc/self/exe";
 
 /// How it stands with a program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Named {
+pub enum ProgramState {
     /// It is this one, or the same bytes.
     Same,
     Other,
@@ -20,39 +20,39 @@ pub enum Named {
     Missing,
 }
 
-pub fn named(path: &Path) -> Named {
-    let Ok(about) = fs::metadata(path) else { return Named::Missing };
+pub fn inspect_program(path: &Path) -> ProgramState {
+    let Ok(about) = fs::metadata(path) else { return ProgramState::Missing };
     if !about.is_file() || access(path, Access::EXEC_OK).is_err() {
-        return Named::NotExecutable;
+        return ProgramState::NotExecutable;
     }
     let is_own = fs::metadata(OWN).is_ok_and(|own| {
         let is_one = (own.dev(), own.ino()) == (about.dev(), about.ino());
         is_one || own.len() == about.len() && is_equal(path).unwrap_or(false)
     });
-    if is_own { Named::Same } else { Named::Other }
+    if is_own { ProgramState::Same } else { ProgramState::Other }
 }
 
-impl Named {
+impl ProgramState {
     /// What is wrong with it, as the end of a sentence that begins with its name. Nothing if all is well.
-    pub const fn wrong(self) -> Option<&'static str> {
+    pub const fn problem(self) -> Option<&'static str> {
         match self {
-            Named::Same => None,
-            Named::Other => Some(OTHER),
-            Named::NotExecutable => Some("cannot be executed"),
-            Named::Missing => Some("is gone"),
+            ProgramState::Same => None,
+            ProgramState::Other => Some(OTHER_PROGRAM),
+            ProgramState::NotExecutable => Some("cannot be executed"),
+            ProgramState::Missing => Some("is gone"),
         }
     }
 }
 
 /// What is said of another program. It may be as good as this one: a second copy, an older version. That is tried.
-pub const OTHER: &str = "is another program than this one";
+pub const OTHER_PROGRAM: &str = "is another program than this one";
 
 fn is_equal(path: &Path) -> io::Result<bool> {
     let (mut one, mut other) = (File::open(path)?, File::open(OWN)?);
-    let (mut left, mut right) = (vec![0; 1 << 20], vec![0; 1 << 20]);
+    let (mut ours, mut right) = (vec![0; 1 << 20], vec![0; 1 << 20]);
     loop {
-        let (some, more) = (fill(&mut one, &mut left)?, fill(&mut other, &mut right)?);
-        if left[..some] != right[..more] {
+        let (some, more) = (fill(&mut one, &mut ours)?, fill(&mut other, &mut right)?);
+        if ours[..some] != right[..more] {
             return Ok(false);
         }
         if some == 0 {
@@ -83,19 +83,19 @@ mod tests {
     fn programs_are_compared_by_content() {
         let folder = tempfile::tempdir().unwrap();
         let path = |name: &str| folder.path().join(name);
-        assert_eq!(named(&path("gone")), Named::Missing);
-        assert_eq!(named(folder.path()), Named::NotExecutable);
+        assert_eq!(inspect_program(&path("gone")), ProgramState::Missing);
+        assert_eq!(inspect_program(folder.path()), ProgramState::NotExecutable);
         fs::copy(OWN, path("copy")).unwrap();
-        assert_eq!(named(&path("copy")), Named::Same);
+        assert_eq!(inspect_program(&path("copy")), ProgramState::Same);
         std::os::unix::fs::symlink(std::env::current_exe().unwrap(), path("link")).unwrap();
-        assert_eq!(named(&path("link")), Named::Same);
+        assert_eq!(inspect_program(&path("link")), ProgramState::Same);
         fs::write(path("other"), "#!/bin/sh\n").unwrap();
         fs::set_permissions(path("other"), fs::Permissions::from_mode(0o755)).unwrap();
-        assert_eq!(named(&path("other")), Named::Other);
+        assert_eq!(inspect_program(&path("other")), ProgramState::Other);
         let mut bytes = fs::read(path("copy")).unwrap();
         *bytes.last_mut().unwrap() ^= 1;
         fs::write(path("changed"), bytes).unwrap();
         fs::set_permissions(path("changed"), fs::Permissions::from_mode(0o755)).unwrap();
-        assert_eq!(named(&path("changed")), Named::Other);
+        assert_eq!(inspect_program(&path("changed")), ProgramState::Other);
     }
 }

@@ -3,41 +3,41 @@
 use std::path::Path;
 use std::time::Duration;
 
-use tenure_api::{FileAsk, FileSpeaker, Files, VerdictKind};
+use tenure_api::{FileAcquireRequest, FileCaller, FileVerdictKind, FilesOverview};
 use tenure_client::Client;
-use tenure_gate::agent::Agent;
+use tenure_gate::coding_agent::CodingAgent;
 use tokio::runtime::Runtime;
 use tokio::time::timeout;
 
-use super::canary::{Canaries, session};
+use super::canary::{Canaries, new_session_name};
+use super::canary_holder::CanaryHolder;
 use super::check::Check;
-use super::holder::Holder;
-use super::stand_in::{self, StandIn};
-use crate::daemon::{BY_HAND, Local, Questions, Unanswered, listens, start};
+use super::fake_agent::{self, FakeAgent};
+use crate::daemon::{AutostartClient, LocalServer, RequestError, START_COMMAND, is_listening, start};
 
 /// How long an answer may take.
-const PATIENCE: Duration = Duration::from_secs(5);
+const RESPONSE_TIMEOUT: Duration = Duration::from_secs(5);
 /// How often is looked whether sessions are gone, and how long between two looks.
-const LOOKS: usize = 100;
-const PAUSE: Duration = Duration::from_millis(20);
+const MAX_POLLS: usize = 100;
+const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
 /// What the server does where somebody wants what another one has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Mode {
-    Denies,
+pub enum EnforcementMode {
+    Deny,
     /// It says so, and no more.
-    Warns,
+    Warn,
 }
 
 /// The server, asked from a thread that may wait.
-pub struct Server {
+pub struct ServerProbe {
     runtime: Runtime,
     client: Client,
 }
 
-impl Server {
+impl ServerProbe {
     /// Finds it, or starts it. What is said about it, and it itself if it answers.
-    pub fn reach() -> (Check, Option<Self>) {
+    pub fn connect_or_start() -> (Check, Option<Self>) {
         match Self::find() {
             Ok((server, detail)) => (Check::ok("server", detail), Some(server)),
             Err((why, fix)) => {
@@ -48,61 +48,62 @@ impl Server {
     }
 
     fn find() -> Result<(Self, String), (String, String)> {
-        let by_hand = |error: &dyn std::fmt::Display| (error.to_string(), BY_HAND.to_owned());
+        let with_start_command =
+            |error: &dyn std::fmt::Display| (error.to_string(), START_COMMAND.to_owned());
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-        let runtime = runtime.map_err(|error| by_hand(&error))?;
-        let local = Local::find().map_err(|error| by_hand(&error))?;
-        let client = local.client().map_err(|error| by_hand(&error))?;
-        let was_there = listens(&local.socket);
+        let runtime = runtime.map_err(|error| with_start_command(&error))?;
+        let local = LocalServer::find().map_err(|error| with_start_command(&error))?;
+        let client = local.client().map_err(|error| with_start_command(&error))?;
+        let was_there = is_listening(&local.socket);
         if !was_there {
             let started = runtime.block_on(start(&local));
-            started.map_err(|error| (error.to_string(), error.fix()))?;
+            started.map_err(|error| (error.to_string(), error.suggested_command()))?;
         }
         let server = Self { runtime, client };
-        server.files().map_err(|error| by_hand(&error))?;
+        server.files().map_err(|error| with_start_command(&error))?;
         let how = if was_there { "answers" } else { "was started and answers" };
         Ok((server, format!("{how} on {}", local.socket.display())))
     }
 
-    pub fn files(&self) -> Result<Files, String> {
-        self.within(self.client.files())
+    pub fn files(&self) -> Result<FilesOverview, String> {
+        self.block_on_with_timeout(self.client.files())
     }
 
     /// The session that has this file, if one has.
-    pub fn owner(&self, path: &Path) -> Result<Option<String>, String> {
+    pub fn file_owner(&self, path: &Path) -> Result<Option<String>, String> {
         let path = path.to_str().ok_or("the path of the working tree is not UTF-8")?;
-        let found = self.within(self.client.file(path))?;
+        let found = self.block_on_with_timeout(self.client.file(path))?;
         Ok(found.file.map(|file| file.owner.session))
     }
 
     /// Whether somebody who wants what another one has is denied it. Two sessions of our own want one canary.
-    pub fn mode(&self, canaries: &Canaries) -> (Check, Mode) {
+    pub fn check_mode(&self, canaries: &Canaries) -> (Check, EnforcementMode) {
         let name = "server.mode";
         match self.try_mode(canaries) {
-            Ok(Mode::Denies) => (Check::ok(name, "a second owner is denied"), Mode::Denies),
-            Ok(Mode::Warns) => {
+            Ok(EnforcementMode::Deny) => (Check::ok(name, "a second owner is denied"), EnforcementMode::Deny),
+            Ok(EnforcementMode::Warn) => {
                 let what = "the server only warns: agents are told that somebody else edits a file, and may change it all the \
                             same";
                 let fix = "set `mode = \"deny\"` in [files] of the configuration, and `tenure stop`";
-                (Check::gap(name, what, fix), Mode::Warns)
+                (Check::gap(name, what, fix), EnforcementMode::Warn)
             }
             Err(why) => {
                 let what = format!("it cannot be seen whether it denies: {why}");
-                (Check::gap(name, what, "tenure files"), Mode::Denies)
+                (Check::gap(name, what, "tenure files"), EnforcementMode::Deny)
             }
         }
     }
 
-    fn try_mode(&self, canaries: &Canaries) -> Result<Mode, String> {
+    fn try_mode(&self, canaries: &Canaries) -> Result<EnforcementMode, String> {
         let path = canaries.next();
-        let _holder = Holder::take(canaries, &path)?;
-        let second = StandIn::start(Agent::Claude).map_err(|error| error.to_string())?;
+        let _holder = CanaryHolder::acquire(canaries, &path)?;
+        let second = FakeAgent::start(CodingAgent::Claude).map_err(|error| error.to_string())?;
         let text = path.to_str().ok_or("the path of the working tree is not UTF-8")?.to_owned();
         // Asked as a guard asks, which waits for nothing.
-        let ask = FileAsk {
-            speaker: FileSpeaker {
+        let ask = FileAcquireRequest {
+            speaker: FileCaller {
                 agent: "guard".to_owned(),
-                session: session(),
+                session: new_session_name(),
                 subagent: None,
                 parent: None,
                 task: None,
@@ -115,43 +116,43 @@ impl Server {
             orphan: false,
             named: true,
         };
-        let questions = Questions::new(PATIENCE).map_err(why)?;
+        let questions = AutostartClient::new(RESPONSE_TIMEOUT).map_err(why)?;
         let verdict = self.runtime.block_on(questions.acquire(&ask)).map_err(why)?;
         match (verdict.verdict, verdict.held.is_empty()) {
-            (VerdictKind::Wait | VerdictKind::Blocked, _) => Ok(Mode::Denies),
-            (VerdictKind::Granted, false) => Ok(Mode::Warns),
-            (VerdictKind::Granted | VerdictKind::Stale, _) => {
+            (FileVerdictKind::Wait | FileVerdictKind::Blocked, _) => Ok(EnforcementMode::Deny),
+            (FileVerdictKind::Granted, false) => Ok(EnforcementMode::Warn),
+            (FileVerdictKind::Granted | FileVerdictKind::Stale, _) => {
                 Err("it gave one file to two sessions without a word".to_owned())
             }
         }
     }
 
     /// Waits until no session of ours is known any more. They end with their processes, which is seen at once.
-    pub fn settle(&self) {
-        for _ in 0..LOOKS {
+    pub fn wait_until_sessions_end(&self) {
+        for _ in 0..MAX_POLLS {
             match self.files() {
-                Ok(files) if files.sessions.iter().any(|session| stand_in::has_played(session.owner.pid)) => {
-                }
+                Ok(files)
+                    if files.sessions.iter().any(|session| fake_agent::was_started(session.owner.pid)) => {}
                 _ => return,
             }
             // Made inside of the runtime: outside there is no clock for it.
-            self.runtime.block_on(async { tokio::time::sleep(PAUSE).await });
+            self.runtime.block_on(async { tokio::time::sleep(POLL_INTERVAL).await });
         }
     }
 
-    fn within<T>(
+    fn block_on_with_timeout<T>(
         &self,
-        question: impl Future<Output = Result<T, tenure_client::Error>>,
+        request: impl Future<Output = Result<T, tenure_client::Error>>,
     ) -> Result<T, String> {
-        let answer = self.runtime.block_on(async { timeout(PATIENCE, question).await });
-        let answer = answer.map_err(|_| format!("no answer within {} s", PATIENCE.as_secs()))?;
+        let answer = self.runtime.block_on(async { timeout(RESPONSE_TIMEOUT, request).await });
+        let answer = answer.map_err(|_| format!("no answer within {} s", RESPONSE_TIMEOUT.as_secs()))?;
         answer.map_err(|error| error.to_string())
     }
 }
 
-fn why(unanswered: Unanswered) -> String {
+fn why(unanswered: RequestError) -> String {
     match unanswered {
-        Unanswered::NoServer { why, .. } => why,
-        Unanswered::Refused(detail) => detail,
+        RequestError::NoServer { why, .. } => why,
+        RequestError::Rejected(detail) => detail,
     }
 }

@@ -2,49 +2,56 @@
 
 use std::path::{Path, PathBuf};
 
-use tenure_gate::agent::Agent;
-use tenure_gate::coverage::guarded;
-use tenure_gate::install::{Choice, choice, is_own_shell};
+use tenure_gate::coding_agent::CodingAgent;
+use tenure_gate::install::{ShellPreference, is_own_shell, shell_preference};
+use tenure_gate::interception_coverage::guard_command;
 
-use super::agents::Found;
+use super::agent_hooks::AgentHooks;
 use super::canary::Canaries;
+use super::canary_holder::CanaryHolder;
 use super::check::Check;
-use super::gate::{ALLOW, WRITE, refused};
-use super::ground::{Ground, install};
-use super::holder::Holder;
-use super::program::{Named, named};
-use super::server::Mode;
-use super::stand_in::StandIn;
+use super::env::{DoctorEnvironment, install_command};
+use super::fake_agent::FakeAgent;
+use super::guard_checks::{ALLOW_SECCOMP_FIX, WRITE_SCRIPT, verify_denied};
+use super::program::{ProgramState, inspect_program};
+use super::server::EnforcementMode;
 use crate::configuration::variable;
 use crate::guard;
 
 const INSIDE: &str = "we are inside a guard, which watches whatever is started here";
 
 /// What covers the shell of an agent that has hooks of ours. Nothing, if it has none. It is tried where there is a server.
-pub fn check(found: &Found, ground: &Ground, server: Option<Mode>) -> Option<Check> {
+pub fn check(
+    found: &AgentHooks,
+    environment: &DoctorEnvironment,
+    server: Option<EnforcementMode>,
+) -> Option<Check> {
     let (scope, _) = found.installed().next()?;
     let agent = found.agent;
     let name = format!("{agent}.shell");
-    let install = install(agent, scope);
-    let choice = ground.nearest().map_or(Choice::Free, |place| choice(agent, &place));
-    if let (Agent::OpenCode, Choice::Unclear { path }) = (agent, &choice) {
+    let install = install_command(agent, scope);
+    let choice = environment
+        .nearest_install_location()
+        .map_or(ShellPreference::Unset, |place| shell_preference(agent, &place));
+    if let (CodingAgent::OpenCode, ShellPreference::Unclear { path }) = (agent, &choice) {
         let what = format!("{} cannot be read: it has comments, and may name a shell", path.display());
         return Some(Check::unknown(name, what));
     }
-    let is_takable = matches!(agent, Agent::Claude | Agent::OpenCode) && choice == Choice::Free;
-    let fix = match (ground.unwatchable(), is_takable) {
-        (Some(_), true) => format!("{ALLOW}, and `{install}`"),
-        (Some(_), false) => ALLOW.to_owned(),
+    let is_takable =
+        matches!(agent, CodingAgent::Claude | CodingAgent::OpenCode) && choice == ShellPreference::Unset;
+    let fix = match (environment.seccomp_unavailable_reason(), is_takable) {
+        (Some(_), true) => format!("{ALLOW_SECCOMP_FIX}, and `{install}`"),
+        (Some(_), false) => ALLOW_SECCOMP_FIX.to_owned(),
         (None, true) => install.clone(),
-        (None, false) => guarded(agent).to_owned(),
+        (None, false) => guard_command(agent).to_owned(),
     };
     let Some(shell) = shell(found, &choice).filter(|shell| is_own_shell(shell)) else {
-        if guard::is_watched() {
+        if guard::is_guarded() {
             return Some(Check::ok(name, INSIDE));
         }
         let which = match choice {
-            Choice::Made { by } => format!(" that you chose ({by})"),
-            Choice::Free | Choice::Unclear { .. } => String::new(),
+            ShellPreference::Set { by } => format!(" that you chose ({by})"),
+            ShellPreference::Unset | ShellPreference::Unclear { .. } => String::new(),
         };
         let what = format!(
             "its commands run in a shell{which}, which does not ask: what they write is seen by the audit only, and nothing is \
@@ -53,50 +60,59 @@ pub fn check(found: &Found, ground: &Ground, server: Option<Mode>) -> Option<Che
         return Some(Check::gap(name, what, fix));
     };
     let shown = shell.display();
-    if let Some(why) = ground.unwatchable() {
+    if let Some(why) = environment.seccomp_unavailable_reason() {
         let what = format!(
             "its commands run in {shown}, and the system does not let calls be watched ({why}): none of them runs"
         );
-        let fix =
-            format!("{ALLOW}; or `{install}`, which leaves that shell out, or `tenure uninstall {agent}`");
+        let fix = format!(
+            "{ALLOW_SECCOMP_FIX}; or `{install}`, which leaves that shell out, or `tenure uninstall {agent}`"
+        );
         return Some(Check::gap(name, what, fix));
     }
-    let program = named(&shell);
-    if let (Named::Missing | Named::NotExecutable, Some(wrong)) = (program, program.wrong()) {
+    let program = inspect_program(&shell);
+    if let (ProgramState::Missing | ProgramState::NotExecutable, Some(wrong)) = (program, program.problem()) {
         let what =
             format!("its commands should run in {shown}, which {wrong}: what they write is not asked for");
         return Some(Check::gap(name, what, install));
     }
-    let (Some(canaries), Some(mode)) = (&ground.canaries, server) else {
-        let why =
-            if server.is_some() { ground.why_no_canary() } else { "it is tried only where a server answers" };
+    let (Some(canaries), Some(mode)) = (&environment.canaries, server) else {
+        let why = if server.is_some() {
+            environment.canary_unavailable_reason()
+        } else {
+            "it is tried only where a server answers"
+        };
         return Some(Check::unknown(name, why));
     };
     // Another copy or version is as good, if it refuses.
-    let which = if program == Named::Other { ", which is another program than this one," } else { "" };
-    Some(match fire(agent, &shell, canaries, mode) {
+    let which = if program == ProgramState::Other { ", which is another program than this one," } else { "" };
+    Some(match run_canary(agent, &shell, canaries, mode) {
         Ok(()) => Check::ok(name, format!("{shown} refuses what another one has")),
         Err(why) => Check::gap(name, format!("{shown}{which} does not do what it should: {why}"), install),
     })
 }
 
 /// The shell that the agent's commands run in, as far as its settings say.
-fn shell(found: &Found, choice: &Choice) -> Option<PathBuf> {
-    if found.agent == Agent::OpenCode && matches!(choice, Choice::Made { .. }) {
+fn shell(found: &AgentHooks, choice: &ShellPreference) -> Option<PathBuf> {
+    if found.agent == CodingAgent::OpenCode && matches!(choice, ShellPreference::Set { .. }) {
         return None;
     }
     let named = found.settings().find_map(|found| found.shell.clone());
     let exported =
-        || variable("CLAUDE_CODE_SHELL").map(PathBuf::from).filter(|_| found.agent == Agent::Claude);
+        || variable("CLAUDE_CODE_SHELL").map(PathBuf::from).filter(|_| found.agent == CodingAgent::Claude);
     named.or_else(exported).filter(|shell| !shell.as_os_str().is_empty())
 }
 
 /// Its command writes what another session has.
-fn fire(agent: Agent, shell: &Path, canaries: &Canaries, mode: Mode) -> Result<(), String> {
+fn run_canary(
+    agent: CodingAgent,
+    shell: &Path,
+    canaries: &Canaries,
+    mode: EnforcementMode,
+) -> Result<(), String> {
     let path = canaries.next();
-    let holder = Holder::take(canaries, &path)?;
-    let mut stand_in = StandIn::start(agent).map_err(|error| error.to_string())?;
+    let holder = CanaryHolder::acquire(canaries, &path)?;
+    let mut stand_in = FakeAgent::start(agent).map_err(|error| error.to_string())?;
     let (shell, file) = shell.to_str().zip(path.to_str()).ok_or("its path is not UTF-8")?;
-    let said = stand_in.run(shell, &["-c", WRITE, file], "")?;
-    refused(&said, &path, Some(&*holder.session).filter(|_| !guard::is_watched()), mode)
+    let output = stand_in.run(shell, &["-c", WRITE_SCRIPT, file], "")?;
+    verify_denied(&output, &path, Some(&*holder.session).filter(|_| !guard::is_guarded()), mode)
 }

@@ -1,11 +1,11 @@
 //! What is watched, as people read it.
 
-use tenure_api::AuditedTree;
+use tenure_api::AuditedWorktree;
 
 use crate::output::Table;
 
-pub fn table(trees: &[AuditedTree]) -> Table {
-    let mut table = Table::with_heads(&["TREE", "FOLDERS", "NOT WATCHED", "MISSED", "WHY"]);
+pub fn table(trees: &[AuditedWorktree]) -> Table {
+    let mut table = Table::with_header(&["TREE", "FOLDERS", "NOT WATCHED", "MISSED", "WHY"]);
     for tree in trees {
         table.row([
             tree.root.clone(),
@@ -19,16 +19,16 @@ pub fn table(trees: &[AuditedTree]) -> Table {
 }
 
 /// A line for each tree of which something is not covered.
-pub fn not_covered(trees: &[AuditedTree]) -> String {
+pub fn uncovered_lines(trees: &[AuditedWorktree]) -> String {
     let lines = trees.iter().filter_map(|tree| {
         let why = tree.why.as_ref().map(|why| match (tree.folders, tree.unwatched) {
             (0, 0) => format!("not watched: {why}"),
             (_, unwatched) => format!("{unwatched} folders are not watched: {why}"),
         });
         let missed = (tree.missed > 0).then(|| format!("changes were missed {} times", tree.missed));
-        let said: Vec<String> = why.into_iter().chain(missed).collect();
-        let line = format!("Audit of {}: {}", tree.root, said.join("; "));
-        (!said.is_empty()).then(|| line.replace(char::is_control, " ") + "\n")
+        let gaps: Vec<String> = why.into_iter().chain(missed).collect();
+        let line = format!("Audit of {}: {}", tree.root, gaps.join("; "));
+        (!gaps.is_empty()).then(|| line.replace(char::is_control, " ") + "\n")
     });
     lines.collect()
 }
@@ -37,13 +37,13 @@ pub fn not_covered(trees: &[AuditedTree]) -> String {
 mod tests {
     use super::*;
 
-    fn tree(folders: u64, unwatched: u64, why: Option<&str>, missed: u64) -> AuditedTree {
-        AuditedTree { root: "/repo".to_owned(), folders, unwatched, why: why.map(str::to_owned), missed }
+    fn tree(folders: u64, unwatched: u64, why: Option<&str>, missed: u64) -> AuditedWorktree {
+        AuditedWorktree { root: "/repo".to_owned(), folders, unwatched, why: why.map(str::to_owned), missed }
     }
 
     #[test]
     fn only_audit_gaps_are_listed_below_the_files() {
-        assert_eq!(not_covered(&[tree(7, 0, None, 0)]), "");
+        assert_eq!(uncovered_lines(&[tree(7, 0, None, 0)]), "");
         let trees = [
             tree(7, 2, Some("2 may not be read"), 0),
             tree(0, 0, Some("there\nis no room"), 0),
@@ -54,7 +54,7 @@ Audit of /repo: 2 folders are not watched: 2 may not be read
 Audit of /repo: not watched: there is no room
 Audit of /repo: changes were missed 3 times
 ";
-        assert_eq!(not_covered(&trees), expected);
+        assert_eq!(uncovered_lines(&trees), expected);
     }
 
     #[test]

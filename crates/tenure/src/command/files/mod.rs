@@ -5,9 +5,9 @@ pub mod view;
 
 use clap::Args;
 
+use crate::client::with_local_client;
 use crate::failure::Failure;
-use crate::output::{Format, write_answer, write_table, write_text};
-use crate::server::ask_here;
+use crate::output::{Format, write_json, write_table, write_text};
 
 /// Shows which files coding agents are editing on this machine: who has each, since when, and who waits for it.
 ///
@@ -37,19 +37,19 @@ pub struct Files {
 impl Files {
     /// Reads the list and prints it.
     pub fn run(self) -> Result<(), Failure> {
-        let found = ask_here(async |client| client.files().await)?;
+        let found = with_local_client(async |client| client.files().await)?;
         match (self.audit, self.format.json) {
-            (true, true) => write_answer(&found.audit)?,
+            (true, true) => write_json(&found.audit)?,
             (true, false) if found.audit.is_empty() => write_text("No trees are watched.\n")?,
             (true, false) => write_table(&audit::table(&found.audit))?,
-            (false, true) => write_answer(&found.files)?,
+            (false, true) => write_json(&found.files)?,
             (false, false) => {
                 if found.files.is_empty() {
                     write_text("No files.\n")?;
                 } else {
                     write_table(&view::table(&found.files))?;
                 }
-                write_text(&audit::not_covered(&found.audit))?;
+                write_text(&audit::uncovered_lines(&found.audit))?;
             }
         }
         Ok(())

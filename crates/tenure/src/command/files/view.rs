@@ -2,14 +2,14 @@
 
 use std::collections::BTreeSet;
 
-use tenure_api::{FileOwner, FileView, FileWaiter, LeftBy, OneFile};
+use tenure_api::{FileOwner, FileStatus, FileView, FileWaiter, UncommittedFile};
 
-use crate::duration::short;
+use crate::duration::format_short;
 use crate::output::Table;
 
 pub fn table(files: &[FileView]) -> Table {
     let heads = ["FILE", "OWNER", "HELD FOR", "LAST HEARD", "WAITING"];
-    let mut table = Table::with_heads(&heads);
+    let mut table = Table::with_header(&heads);
     let roots: BTreeSet<_> = files.iter().map(|file| &file.root).collect();
     for file in files {
         let path = match &file.root {
@@ -19,38 +19,38 @@ pub fn table(files: &[FileView]) -> Table {
         let waiting: Vec<_> = file.waiters.iter().map(waiter).collect();
         table.row([
             path,
-            owner(&file.owner),
-            short(file.held_ms),
-            format!("{} ago{}", short(file.idle_ms), ending(file)),
+            format_owner(&file.owner),
+            format_short(file.held_ms),
+            format!("{} ago{}", format_short(file.idle_ms), format_release_time(file)),
             if waiting.is_empty() { "-".to_owned() } else { waiting.join(", ") },
         ]);
     }
     table
 }
 
-pub fn sentences(found: &OneFile) -> String {
+pub fn describe_file(found: &FileStatus) -> String {
     let mut lines = Vec::new();
     match &found.file {
         Some(file) => {
             lines.push(format!(
                 "{} has {} for {}, last heard {} ago{}.",
-                owner(&file.owner),
+                format_owner(&file.owner),
                 found.path,
-                short(file.held_ms),
-                short(file.idle_ms),
-                ending(file)
+                format_short(file.held_ms),
+                format_short(file.idle_ms),
+                format_release_time(file)
             ));
             lines.extend((!file.owner.task.is_empty()).then(|| format!("It is at: {}", file.owner.task)));
             lines.extend(file.waiters.iter().map(|waiting| format!("Waiting: {}", waiter(waiting))));
         }
         None => lines.push(format!("Nobody has {}.", found.path)),
     }
-    lines.extend(found.left.as_ref().map(left));
+    lines.extend(found.left.as_ref().map(format_last_owner));
     lines.into_iter().map(|line| line.replace(char::is_control, " ") + "\n").collect()
 }
 
 /// `claude s1 (pid 7)`, with what is unusual about it.
-pub fn owner(owner: &FileOwner) -> String {
+pub fn format_owner(owner: &FileOwner) -> String {
     if owner.agent.is_empty() {
         return owner.holder.clone();
     }
@@ -68,24 +68,24 @@ fn waiter(waiter: &FileWaiter) -> String {
     match &waiter.report {
         Some(report) => format!("{agent} {session} (stopped, report {report})"),
         None if waiter.retry_in_ms == 0 => format!("{agent} {session} (retry is due)"),
-        None => format!("{agent} {session} (retry in {})", short(waiter.retry_in_ms)),
+        None => format!("{agent} {session} (retry in {})", format_short(waiter.retry_in_ms)),
     }
 }
 
 /// When it is let go of by itself.
-fn ending(file: &FileView) -> String {
-    file.released_in_ms.map(|left| format!(", free in {}", short(left))).unwrap_or_default()
+fn format_release_time(file: &FileView) -> String {
+    file.released_in_ms.map(|left| format!(", free in {}", format_short(left))).unwrap_or_default()
 }
 
-fn left(left: &LeftBy) -> String {
-    format!("{} let go of it {} ago without a commit.", owner(&left.owner), short(left.left_ms))
+fn format_last_owner(left: &UncommittedFile) -> String {
+    format!("{} let go of it {} ago without a commit.", format_owner(&left.owner), format_short(left.left_ms))
 }
 
 #[cfg(test)]
 pub mod tests {
     use super::*;
 
-    pub fn someone() -> FileOwner {
+    pub fn sample_owner() -> FileOwner {
         FileOwner {
             agent: "claude".to_owned(),
             session: "s1".to_owned(),
@@ -102,7 +102,7 @@ pub mod tests {
             path: path.to_owned(),
             root: Some(root.to_owned()),
             resource: format!("FILE:0/{path}"),
-            owner: someone(),
+            owner: sample_owner(),
             acquired_at: "2026-01-01T00:00:00.000Z".to_owned(),
             last_heartbeat_at: "2026-01-01T00:00:00.000Z".to_owned(),
             lease_state: "OWNED".to_owned(),
@@ -144,22 +144,23 @@ b         claude s1 (pid 7)  5m        2s ago, free in 12s  -
 
     #[test]
     fn single_file_is_described_without_control_characters() {
-        let mut found = OneFile { path: "a\x1b[2J".to_owned(), file: Some(file("a", "/repo")), left: None };
+        let mut found =
+            FileStatus { path: "a\x1b[2J".to_owned(), file: Some(file("a", "/repo")), left: None };
         let expected = "claude s1 (pid 7) has a [2J for 5m, last heard 2s ago.\n";
-        assert_eq!(sentences(&found), expected);
+        assert_eq!(describe_file(&found), expected);
         found.file = None;
-        found.left = Some(LeftBy { path: "a".to_owned(), owner: someone(), left_ms: 60_000 });
+        found.left = Some(UncommittedFile { path: "a".to_owned(), owner: sample_owner(), left_ms: 60_000 });
         let expected = "Nobody has a [2J.\nclaude s1 (pid 7) let go of it 1m ago without a commit.\n";
-        assert_eq!(sentences(&found), expected);
+        assert_eq!(describe_file(&found), expected);
     }
 
     #[test]
     fn dead_and_suspended_sessions_are_marked() {
-        let suspended = FileOwner { suspended: true, ..someone() };
-        assert_eq!(owner(&suspended), "claude s1 (pid 7, suspended)");
-        let dead = FileOwner { alive: false, pid: 0, ..someone() };
-        assert_eq!(owner(&dead), "claude s1 (no process, not alive)");
-        let plain = FileOwner { agent: String::new(), ..someone() };
-        assert_eq!(owner(&plain), "claude/s1");
+        let suspended = FileOwner { suspended: true, ..sample_owner() };
+        assert_eq!(format_owner(&suspended), "claude s1 (pid 7, suspended)");
+        let dead = FileOwner { alive: false, pid: 0, ..sample_owner() };
+        assert_eq!(format_owner(&dead), "claude s1 (no process, not alive)");
+        let plain = FileOwner { agent: String::new(), ..sample_owner() };
+        assert_eq!(format_owner(&plain), "claude/s1");
     }
 }

@@ -6,65 +6,73 @@ use std::process::ExitCode;
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::Duration;
 
-use tenure_gate::agent::Agent;
-use tenure_gate::hooks::{self, Answer, Event, Heard, MOST_BYTES, Verdict};
+use tenure_gate::coding_agent::CodingAgent;
+use tenure_gate::hooks::{self, HookEvent, HookPayload, HookResponse, HookVerdict, MAX_PAYLOAD_BYTES};
 
-use super::{BLOCKED, permission, tell};
+use super::{BLOCKED_EXIT_CODE, permission, send_event};
 use crate::message;
 
 /// How long an agent may take to say everything. Whoever waited on would be overtaken by the agent's own limit, and that lets
 /// the edit through.
-const LONGEST_PAYLOAD: Duration = Duration::from_secs(5);
+const PAYLOAD_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// What is read of a payload that is too large, so that the agent is not cut off in the middle of it.
-const MOST_DRAINED: u64 = 1 << 30;
+const MAX_DRAINED_BYTES: u64 = 1 << 30;
 
 /// Reads the payload, decides and answers.
-pub fn run(agent: Agent) -> ExitCode {
-    set_hook(Box::new(own_mistake));
-    let answer = match within(LONGEST_PAYLOAD, || payload(io::stdin().lock())) {
+pub fn run(agent: CodingAgent) -> ExitCode {
+    set_hook(Box::new(report_panic));
+    let answer = match read_with_timeout(PAYLOAD_TIMEOUT, || payload(io::stdin().lock())) {
         Ok(bytes) => respond(agent, &bytes, decide),
-        Err(error) => blind(agent, &format!("what the agent says cannot be read: {error}")),
+        Err(error) => deny_unknown_event(agent, &format!("what the agent says cannot be read: {error}")),
     };
-    say(&answer)
+    write_response(&answer)
 }
 
 /// The answer to a payload. Whatever `decide` does, an edit is never let through by a failure.
-fn respond(agent: Agent, bytes: &[u8], decide: impl FnOnce(Agent, &Heard) -> Verdict) -> Answer {
-    let heard = match catch_unwind(|| hooks::read(agent, bytes)) {
+fn respond(
+    agent: CodingAgent,
+    bytes: &[u8],
+    decide: impl FnOnce(CodingAgent, &HookPayload) -> HookVerdict,
+) -> HookResponse {
+    let payload_event = match catch_unwind(|| hooks::parse_payload(agent, bytes)) {
         Ok(Ok(heard)) => heard,
-        Ok(Err(unheard)) => return hooks::refuse(agent, &unheard),
-        Err(_) => return blind(agent, "there is a mistake in Tenure itself"),
+        Ok(Err(unheard)) => return hooks::reject_payload(agent, &unheard),
+        Err(_) => return deny_unknown_event(agent, "there is a mistake in Tenure itself"),
     };
-    let verdict = catch_unwind(AssertUnwindSafe(|| decide(agent, &heard)));
-    let verdict = verdict.unwrap_or_else(|_| match heard.event {
-        Event::Writing { .. } | Event::Calling => denial("there is a mistake in Tenure itself"),
-        _ => Verdict::Noted,
+    let verdict = catch_unwind(AssertUnwindSafe(|| decide(agent, &payload_event)));
+    let verdict = verdict.unwrap_or_else(|_| match payload_event.event {
+        HookEvent::BeforeWrite { .. } | HookEvent::BeforeToolCall => {
+            deny("there is a mistake in Tenure itself")
+        }
+        _ => HookVerdict::Acknowledge,
     });
-    hooks::answer(agent, Some(&heard), &verdict)
+    hooks::render_response(agent, Some(&payload_event), &verdict)
 }
 
-fn decide(agent: Agent, heard: &Heard) -> Verdict {
+fn decide(agent: CodingAgent, heard: &HookPayload) -> HookVerdict {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     match (&heard.event, runtime) {
-        (Event::Writing { paths, whole }, Ok(runtime)) => {
-            runtime.block_on(permission::ask(agent, heard, paths, *whole))
+        (HookEvent::BeforeWrite { paths, replaces_content: whole }, Ok(runtime)) => {
+            runtime.block_on(permission::request_write(agent, heard, paths, *whole))
         }
-        (Event::Calling, Ok(runtime)) => runtime.block_on(permission::call(agent, heard)),
-        (Event::Writing { .. } | Event::Calling, Err(error)) => {
-            denial(&format!("the system gives no means to connect: {error}"))
+        (HookEvent::BeforeToolCall, Ok(runtime)) => {
+            runtime.block_on(permission::check_tool_call(agent, heard))
+        }
+        (HookEvent::BeforeWrite { .. } | HookEvent::BeforeToolCall, Err(error)) => {
+            deny(&format!("the system gives no means to connect: {error}"))
         }
         (_, Ok(runtime)) => {
-            runtime.block_on(tell::tell(agent, heard));
-            Verdict::Noted
+            runtime.block_on(send_event::send_event(agent, heard));
+            HookVerdict::Acknowledge
         }
-        (_, Err(_)) => Verdict::Noted,
+        (_, Err(_)) => HookVerdict::Acknowledge,
     }
 }
 
 /// The edit does not happen, for a reason that is nobody's lease.
-pub fn denial(why: &str) -> Verdict {
-    Verdict::Deny {
+pub fn deny(why: &str) -> HookVerdict {
+    HookVerdict::Deny {
         reason: format!(
             "Nothing was changed: Tenure could not find out whether another agent is editing this ({why}). Do not go around \
              this with the shell or a copy. Try again, and if it is denied again, ask the person."
@@ -74,22 +82,22 @@ pub fn denial(why: &str) -> Verdict {
 }
 
 /// The answer when not even the event is known: it stops whatever it is.
-fn blind(agent: Agent, why: &str) -> Answer {
-    hooks::answer(agent, None, &denial(why))
+fn deny_unknown_event(agent: CodingAgent, why: &str) -> HookResponse {
+    hooks::render_response(agent, None, &deny(why))
 }
 
 /// What the agent says. One byte more than is ever understood shows that it is too much.
 fn payload(mut input: impl io::Read) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
-    let most = u64::try_from(MOST_BYTES).unwrap_or(u64::MAX).saturating_add(1);
-    if input.by_ref().take(most).read_to_end(&mut bytes)? > MOST_BYTES {
-        io::copy(&mut input.take(MOST_DRAINED), &mut io::sink())?;
+    let max_bytes = u64::try_from(MAX_PAYLOAD_BYTES).unwrap_or(u64::MAX).saturating_add(1);
+    if input.by_ref().take(max_bytes).read_to_end(&mut bytes)? > MAX_PAYLOAD_BYTES {
+        io::copy(&mut input.take(MAX_DRAINED_BYTES), &mut io::sink())?;
     }
     Ok(bytes)
 }
 
 /// What `read` reads, or an error if that takes too long. Whoever still reads then ends with the process.
-fn within<T: Send + 'static>(
+fn read_with_timeout<T: Send + 'static>(
     limit: Duration,
     read: impl FnOnce() -> io::Result<T> + Send + 'static,
 ) -> io::Result<T> {
@@ -103,24 +111,26 @@ fn within<T: Send + 'static>(
     })
 }
 
-fn say(answer: &Answer) -> ExitCode {
+fn write_response(answer: &HookResponse) -> ExitCode {
     if !answer.stderr.is_empty() {
-        message::tell(&format!("{}\n", answer.stderr));
+        message::print_stderr(&format!("{}\n", answer.stderr));
     }
     let mut output = io::stdout().lock();
     match output.write_all(answer.stdout.as_bytes()).and_then(|()| output.flush()) {
         Ok(()) => answer.code.into(),
         Err(error) => {
-            message::tell(&format!("Nothing was changed: Tenure's answer cannot be written ({error}).\n"));
-            BLOCKED.into()
+            message::print_stderr(&format!(
+                "Nothing was changed: Tenure's answer cannot be written ({error}).\n"
+            ));
+            BLOCKED_EXIT_CODE.into()
         }
     }
 }
 
 /// Where the mistake is, and nothing of what was said: that may hold secrets.
-fn own_mistake(panic: &PanicHookInfo<'_>) {
+fn report_panic(panic: &PanicHookInfo<'_>) {
     let place = panic.location().map(|place| format!(" at {}:{}", place.file(), place.line()));
-    message::tell(&format!("tenure: a mistake in Tenure itself{}\n", place.unwrap_or_default()));
+    message::print_stderr(&format!("tenure: a mistake in Tenure itself{}\n", place.unwrap_or_default()));
 }
 
 #[cfg(test)]
@@ -136,9 +146,9 @@ mod tests {
     #[test]
     fn panic_is_a_denial_in_each_agents_format() {
         for (agent, name, denial) in [
-            (Agent::Claude, "claude-PreToolUse-Edit", r#""permissionDecision":"deny""#),
-            (Agent::Codex, "codex-PreToolUse-apply_patch", r#""permissionDecision":"deny""#),
-            (Agent::Gemini, "gemini-BeforeTool-replace", r#""decision":"deny""#),
+            (CodingAgent::Claude, "claude-PreToolUse-Edit", r#""permissionDecision":"deny""#),
+            (CodingAgent::Codex, "codex-PreToolUse-apply_patch", r#""permissionDecision":"deny""#),
+            (CodingAgent::Gemini, "gemini-BeforeTool-replace", r#""decision":"deny""#),
         ] {
             let answer = respond(agent, &payload_of(name), |_, _| panic!("on purpose"));
             assert!(answer.stdout.contains(denial), "{agent}: {answer:?}");
@@ -148,26 +158,26 @@ mod tests {
     #[test]
     fn panic_during_a_notification_blocks_nothing() {
         let answer =
-            respond(Agent::Claude, &payload_of("claude-PostToolUse-Edit"), |_, _| panic!("on purpose"));
+            respond(CodingAgent::Claude, &payload_of("claude-PostToolUse-Edit"), |_, _| panic!("on purpose"));
         assert_eq!((answer.stdout.as_str(), answer.code), ("", 0));
     }
 
     #[test]
     fn payload_without_end_times_out() {
         let (input, _open) = io::pipe().unwrap();
-        let read = within(Duration::from_millis(50), || payload(input));
+        let read = read_with_timeout(Duration::from_millis(50), || payload(input));
         assert!(read.unwrap_err().to_string().contains("no end"));
         let (input, mut agent) = io::pipe().unwrap();
         agent.write_all(b"{}").unwrap();
         drop(agent);
-        assert_eq!(within(LONGEST_PAYLOAD, || payload(input)).unwrap(), b"{}");
+        assert_eq!(read_with_timeout(PAYLOAD_TIMEOUT, || payload(input)).unwrap(), b"{}");
     }
 
     #[test]
     fn unreadable_payload_blocks_the_edit() {
-        for agent in Agent::ALL {
-            let answer = blind(agent, "no reason");
-            let is_denied = answer.code == BLOCKED && !answer.stderr.is_empty();
+        for agent in CodingAgent::ALL {
+            let answer = deny_unknown_event(agent, "no reason");
+            let is_denied = answer.code == BLOCKED_EXIT_CODE && !answer.stderr.is_empty();
             assert!(is_denied || answer.stdout.contains("deny"), "{agent}: {answer:?}");
         }
     }

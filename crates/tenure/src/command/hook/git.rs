@@ -9,30 +9,30 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
 
-use tenure_api::{CommitNote, FileCommit, FileStaged};
+use tenure_api::{CommitReport, CommitResult, StagedFilesRequest};
 use tenure_client::Client;
 use tenure_gate::git::{self, GitError};
 use tenure_gate::paths::{WorkTree, work_tree_of};
 use tokio::time::timeout;
 
 use crate::configuration::variable;
-use crate::daemon::{Local, listens};
-use crate::duration::short;
-use crate::message::tell;
+use crate::daemon::{LocalServer, is_listening};
+use crate::duration::format_short;
+use crate::message::print_stderr;
 
 /// How long git is held up for an answer.
-const PATIENCE: Duration = Duration::from_secs(5);
+const RESPONSE_TIMEOUT: Duration = Duration::from_secs(5);
 /// How many paths go into one request: the server takes no more.
-const PART: usize = 10_000;
+const MAX_PATHS_PER_REQUEST: usize = 10_000;
 /// How long their names may be together. Each may stand there twice, and be written longer than it is.
-const PART_BYTES: usize = 512 << 10;
+const MAX_PATH_BYTES_PER_REQUEST: usize = 512 << 10;
 /// The most that is read of what git says: one line for each reference.
-const MOST_BYTES: u64 = 16 << 20;
+const MAX_INPUT_BYTES: u64 = 16 << 20;
 /// How many files are named in a warning.
-const MOST_NAMED: usize = 20;
+const MAX_LISTED_FILES: usize = 20;
 
 /// Where agents say to the commands that they run which session it is.
-const SESSIONS: [&str; 6] = [
+const SESSION_VARIABLES: [&str; 6] = [
     "TENURE_SESSION",
     "CLAUDE_CODE_SESSION_ID",
     "CODEX_SESSION_ID",
@@ -47,8 +47,8 @@ pub fn run(arguments: &[OsString]) -> ExitCode {
     let done = catch_unwind(|| hook(arguments));
     match done {
         Ok(Ok(text)) if text.is_empty() => {}
-        Ok(Ok(text)) => tell(&text),
-        Ok(Err(error)) => tell(&format!("tenure: this commit is not known to Tenure: {error}\n")),
+        Ok(Ok(text)) => print_stderr(&text),
+        Ok(Err(error)) => print_stderr(&format!("tenure: this commit is not known to Tenure: {error}\n")),
         Err(_) => {}
     }
     ExitCode::SUCCESS
@@ -60,14 +60,14 @@ fn hook(arguments: &[OsString]) -> Result<String, GitError> {
     let steps = match name {
         "pre-commit" | "post-commit" => Vec::new(),
         "reference-transaction" if arguments.get(1).is_some_and(|phase| phase == "committed") => {
-            git::moved_branches(&standard_input())
+            git::branch_updates(&standard_input())
         }
         "reference-transaction" => return Ok(String::new()),
         _ => return Ok(format!("tenure: there is no git hook called `{name}` here\n")),
     };
-    let Some((tree, client)) = found() else { return Ok(String::new()) };
+    let Some((tree, client)) = connect() else { return Ok(String::new()) };
     let root = &tree.root;
-    let note = match name {
+    let warnings = match name {
         "pre-commit" => staged(root, &client)?,
         "post-commit" => committed(root, git::committed_paths(root, None, "HEAD")?, &client)?,
         _ => {
@@ -83,41 +83,47 @@ fn hook(arguments: &[OsString]) -> Result<String, GitError> {
     };
     // Post-commit says the same once more, when the index is written.
     let says = name != "reference-transaction";
-    Ok(note.filter(|_| says).map(|note| words(&note, name)).unwrap_or_default())
+    Ok(warnings.filter(|_| says).map(|note| format_warnings(&note, name)).unwrap_or_default())
 }
 
 /// The working tree that git works in, and whoever listens. Nothing to do where either is missing.
-fn found() -> Option<(WorkTree, Client)> {
-    let local = Local::find().ok()?;
+fn connect() -> Option<(WorkTree, Client)> {
+    let local = LocalServer::find().ok()?;
     // The cheapest question first: most machines have no server.
-    if !listens(&local.socket) {
+    if !is_listening(&local.socket) {
         return None;
     }
     let tree = work_tree_of(&std::env::current_dir().ok()?).ok()??;
     Some((tree, local.client().ok()?))
 }
 
-fn staged(root: &Path, client: &Client) -> Result<Option<CommitNote>, GitError> {
+fn staged(root: &Path, client: &Client) -> Result<Option<CommitResult>, GitError> {
     let paths = texts(&git::staged_paths(root)?);
     let Some(root) = root.to_str() else { return Ok(None) };
     let mut all = None;
     for part in parts(&paths, String::len) {
-        let staged = FileStaged { root: root.to_owned(), paths: part.to_vec(), session: session() };
+        let staged = StagedFilesRequest { root: root.to_owned(), paths: part.to_vec(), session: session() };
         // Who gives no answer to one part is not waited for with the next.
-        let Some(note) = wait_for(async { client.staged_files(&staged).await.ok() }) else { break };
+        let Some(note) = block_on_with_timeout(async { client.check_staged_files(&staged).await.ok() })
+        else {
+            break;
+        };
         join(&mut all, note);
     }
     Ok(all)
 }
 
 /// Only what is clean now: the rest is still being worked on.
-fn committed(root: &Path, paths: Vec<PathBuf>, client: &Client) -> Result<Option<CommitNote>, GitError> {
+fn committed(root: &Path, paths: Vec<PathBuf>, client: &Client) -> Result<Option<CommitResult>, GitError> {
     let Some(root_text) = root.to_str() else { return Ok(None) };
     let mut all = None;
     for part in parts(&paths, |path| path.as_os_str().len()) {
-        let dirty = texts(&git::dirty(root, part)?);
-        let commit = FileCommit { root: root_text.to_owned(), paths: texts(part), dirty, session: session() };
-        let Some(note) = wait_for(async { client.commit_files(&commit).await.ok() }) else { break };
+        let dirty = texts(&git::dirty_paths(root, part)?);
+        let commit =
+            CommitReport { root: root_text.to_owned(), paths: texts(part), dirty, session: session() };
+        let Some(note) = block_on_with_timeout(async { client.report_commit(&commit).await.ok() }) else {
+            break;
+        };
         join(&mut all, note);
     }
     Ok(all)
@@ -127,9 +133,9 @@ fn parts<T>(mut paths: &[T], length: impl Fn(&T) -> usize) -> Vec<&[T]> {
     let mut parts = Vec::new();
     while !paths.is_empty() {
         let mut bytes = 0;
-        let fits = paths.iter().take(PART).take_while(|path| {
+        let fits = paths.iter().take(MAX_PATHS_PER_REQUEST).take_while(|path| {
             bytes += length(path);
-            bytes <= PART_BYTES
+            bytes <= MAX_PATH_BYTES_PER_REQUEST
         });
         // One that is longer than all may be together goes alone.
         let (part, rest) = paths.split_at(fits.count().max(1));
@@ -139,12 +145,12 @@ fn parts<T>(mut paths: &[T], length: impl Fn(&T) -> usize) -> Vec<&[T]> {
     parts
 }
 
-fn wait_for<T>(asked: impl Future<Output = Option<T>>) -> Option<T> {
+fn block_on_with_timeout<T>(request: impl Future<Output = Option<T>>) -> Option<T> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().ok()?;
-    runtime.block_on(async { timeout(PATIENCE, asked).await.ok()? })
+    runtime.block_on(async { timeout(RESPONSE_TIMEOUT, request).await.ok()? })
 }
 
-fn join(all: &mut Option<CommitNote>, part: CommitNote) {
+fn join(all: &mut Option<CommitResult>, part: CommitResult) {
     match all {
         Some(all) => {
             all.released.extend(part.released);
@@ -164,14 +170,14 @@ fn branch_of(tree: &WorkTree) -> Option<String> {
 
 /// Which session the committing process says it is of.
 fn session() -> Option<String> {
-    let said = SESSIONS.iter().filter_map(|name| variable(name)?.into_string().ok());
-    let mut fit = said.filter(|text| (1..=128).contains(&text.len()) && !text.contains(char::is_control));
+    let named = SESSION_VARIABLES.iter().filter_map(|name| variable(name)?.into_string().ok());
+    let mut fit = named.filter(|text| (1..=128).contains(&text.len()) && !text.contains(char::is_control));
     fit.next()
 }
 
 fn standard_input() -> Vec<u8> {
     let mut bytes = Vec::new();
-    let _ = io::stdin().lock().take(MOST_BYTES).read_to_end(&mut bytes);
+    let _ = io::stdin().lock().take(MAX_INPUT_BYTES).read_to_end(&mut bytes);
     bytes
 }
 
@@ -181,10 +187,10 @@ fn texts(paths: &[PathBuf]) -> Vec<String> {
 }
 
 /// What the person, or the model, reads beside git's own words.
-fn words(note: &CommitNote, name: &str) -> String {
-    let is_over = name == "post-commit";
+fn format_warnings(note: &CommitResult, name: &str) -> String {
+    let is_committed = name == "post-commit";
     let foreign = note.foreign.iter().map(|held| {
-        let (verb, advice) = match is_over {
+        let (verb, advice) = match is_committed {
             true => ("was committed", "tell that one"),
             false => ("is staged", "take it out with `git restore --staged`, unless it is yours to commit"),
         };
@@ -193,19 +199,19 @@ fn words(note: &CommitNote, name: &str) -> String {
             held.path, held.owner.agent, held.owner.session, held.owner.pid
         )
     });
-    let left = note.left_dirty.iter().filter(|_| !is_over).map(|left| {
+    let uncommitted = note.left_dirty.iter().filter(|_| !is_committed).map(|left| {
         format!(
             "tenure: warning: `{}` has changes that {} (session {}) left {} ago without a commit; they go into this one",
             left.path,
             left.owner.agent,
             left.owner.session,
-            short(left.left_ms)
+            format_short(left.left_ms)
         )
     });
-    let lines: Vec<_> = foreign.chain(left).map(|line| line.replace(char::is_control, " ")).collect();
-    let mut text: String = lines.iter().take(MOST_NAMED).map(|line| format!("{line}\n")).collect();
-    if lines.len() > MOST_NAMED {
-        text.push_str(&format!("tenure: warning: and {} more\n", lines.len() - MOST_NAMED));
+    let lines: Vec<_> = foreign.chain(uncommitted).map(|line| line.replace(char::is_control, " ")).collect();
+    let mut text: String = lines.iter().take(MAX_LISTED_FILES).map(|line| format!("{line}\n")).collect();
+    if lines.len() > MAX_LISTED_FILES {
+        text.push_str(&format!("tenure: warning: and {} more\n", lines.len() - MAX_LISTED_FILES));
     }
     text
 }
@@ -216,13 +222,13 @@ mod tests {
 
     #[test]
     fn paths_are_split_into_requests_within_the_servers_limits() {
-        let many = vec!["x".to_owned(); 2 * PART + 1];
+        let many = vec!["x".to_owned(); 2 * MAX_PATHS_PER_REQUEST + 1];
         let sizes: Vec<_> = parts(&many, String::len).iter().map(|part| part.len()).collect();
-        assert_eq!(sizes, [PART, PART, 1]);
-        let long = vec!["x".repeat(PART_BYTES / 2); 5];
+        assert_eq!(sizes, [MAX_PATHS_PER_REQUEST, MAX_PATHS_PER_REQUEST, 1]);
+        let long = vec!["x".repeat(MAX_PATH_BYTES_PER_REQUEST / 2); 5];
         let sizes: Vec<_> = parts(&long, String::len).iter().map(|part| part.len()).collect();
         assert_eq!(sizes, [2, 2, 1]);
-        assert_eq!(parts(&["x".repeat(PART_BYTES + 1)], String::len).len(), 1);
+        assert_eq!(parts(&["x".repeat(MAX_PATH_BYTES_PER_REQUEST + 1)], String::len).len(), 1);
         assert!(parts(&[], String::len).is_empty());
     }
 }

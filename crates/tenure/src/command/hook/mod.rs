@@ -1,24 +1,24 @@
 //! `tenure hook`.
 
 mod agent;
+mod agent_shell;
 mod git;
 mod permission;
-mod shells;
-mod speaker;
-mod tell;
-mod waiting;
-pub mod words;
+mod requests;
+mod retry_wait;
+mod send_event;
+pub mod verdict;
 
 use std::ffi::{OsStr, OsString};
 use std::process::ExitCode;
 
 use clap::Args;
-use tenure_gate::agent::Agent;
+use tenure_gate::coding_agent::CodingAgent;
 
-use crate::message::tell;
+use crate::message::print_stderr;
 
 /// With this code and something on standard error, every agent keeps an edit from happening.
-const BLOCKED: u8 = 2;
+const BLOCKED_EXIT_CODE: u8 = 2;
 
 /// What agents and git call by themselves, once `tenure install` has put it in place. Nobody types it.
 ///
@@ -50,11 +50,13 @@ impl Hook {
 
 /// Runs a hook without looking at the rest of the command line: quick, and no mistake in it lets an edit through. Nothing,
 /// if this is no hook, or somebody wants help.
-pub fn hook(mut arguments: impl Iterator<Item = OsString>) -> Option<ExitCode> {
+pub fn run_hook_command(mut arguments: impl Iterator<Item = OsString>) -> Option<ExitCode> {
     if arguments.nth(1)? != "hook" {
         return None;
     }
-    let Some(caller) = arguments.next() else { return Some(refuse("it is not said for which agent")) };
+    let Some(caller) = arguments.next() else {
+        return Some(deny_misconfigured("it is not said for which agent"));
+    };
     if matches!(caller.to_str(), Some("--help" | "-h" | "help")) {
         return None;
     }
@@ -65,18 +67,18 @@ fn answer(caller: &OsStr, arguments: &[OsString]) -> ExitCode {
     if caller == "git" {
         return git::run(arguments);
     }
-    match caller.to_string_lossy().parse::<Agent>() {
+    match caller.to_string_lossy().parse::<CodingAgent>() {
         Ok(agent) if arguments.is_empty() => agent::run(agent),
-        Ok(_) => refuse("there is more on its command line than the agent"),
-        Err(error) => refuse(&error),
+        Ok(_) => deny_misconfigured("there is more on its command line than the agent"),
+        Err(error) => deny_misconfigured(&error),
     }
 }
 
 /// Nobody knows whom to answer. This stops the edit whoever it is.
-fn refuse(what: &str) -> ExitCode {
-    tell(&format!(
+fn deny_misconfigured(what: &str) -> ExitCode {
+    print_stderr(&format!(
         "Nothing was changed: this hook of Tenure is not set up as it should be ({what}). Ask the person to run `tenure \
          install` again.\n"
     ));
-    BLOCKED.into()
+    BLOCKED_EXIT_CODE.into()
 }

@@ -3,49 +3,65 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use tenure_api::{Code, FileAsk, FileEventKind, FileVerdict, VerdictKind};
+use tenure_api::{Code, FileAcquireRequest, FileEventKind, FileVerdict, FileVerdictKind};
 use tenure_client::{Error, boot_microseconds as now};
-use tenure_gate::agent::Agent;
-use tenure_gate::coverage::guarded;
-use tenure_gate::hooks::wording;
-use tenure_gate::hooks::{Heard, Patience, Verdict, runs_a_command};
+use tenure_gate::coding_agent::CodingAgent;
+use tenure_gate::hooks::messages;
+use tenure_gate::hooks::{HookPayload, HookVerdict, WaitPolicy, is_shell_command};
+use tenure_gate::interception_coverage::guard_command;
 use tokio::time::timeout;
 
-use super::agent::denial;
-use super::shells::{self, Shell};
-use super::speaker::{news, wish};
-use super::waiting::{Wait, Woken, unless_told};
-use super::words;
-use crate::daemon::{BY_HAND, LOOK, Local, Questions, Unanswered, may_be_gone, start};
-use crate::message::tell;
+use super::agent::deny;
+use super::agent_shell::{self, AgentShell};
+use super::requests::{file_event, file_request};
+use super::retry_wait::{RetryWait, WakeReason, deny_on_signal};
+use super::verdict;
+use crate::daemon::{
+    AutostartClient, DIAGNOSE_COMMAND, LocalServer, RequestError, START_COMMAND, is_server_gone, start,
+};
+use crate::message::print_stderr;
 
 /// How long an answer may take. Twice that and the start of a server, after the payload and [`LONGEST_WAIT`], stay below the
 /// 240 s that hooks are given.
-const PATIENCE: Duration = Duration::from_secs(12);
+const RESPONSE_TIMEOUT: Duration = Duration::from_secs(12);
 /// The longest that a hook waits in all, in microseconds. A second file of the call may be due later than the first.
-const LONGEST_WAIT: u64 = 200_000_000;
+const MAX_WAIT_MICROSECONDS: u64 = 200_000_000;
 
-pub async fn ask(agent: Agent, heard: &Heard, paths: &[PathBuf], whole: bool) -> Verdict {
-    unless_told(asked(agent, heard, paths, whole)).await
+pub async fn request_write(
+    agent: CodingAgent,
+    payload_event: &HookPayload,
+    paths: &[PathBuf],
+    whole: bool,
+) -> HookVerdict {
+    deny_on_signal(decide_write(agent, payload_event, paths, whole)).await
 }
 
-async fn asked(agent: Agent, heard: &Heard, paths: &[PathBuf], whole: bool) -> Verdict {
-    let Ok(wish) = wish(agent, heard, paths, whole) else {
-        return denial("a path or the working folder is not UTF-8");
+async fn decide_write(
+    agent: CodingAgent,
+    heard: &HookPayload,
+    paths: &[PathBuf],
+    whole: bool,
+) -> HookVerdict {
+    let Ok(request) = file_request(agent, heard, paths, whole) else {
+        return deny("a path or the working folder is not UTF-8");
     };
-    let asking = match Asking::new(agent, wish) {
+    let asking = match PermissionRequest::new(agent, request) {
         Ok(asking) => asking,
         Err(verdict) => return verdict,
     };
     // A command that has a patch in it does more than the patch.
-    if runs_a_command(agent, heard)
-        && let denied @ Verdict::Deny { .. } = told_of(agent, heard).await
+    if is_shell_command(agent, heard)
+        && let denied @ HookVerdict::Deny { .. } = report_tool_call(agent, heard).await
     {
         return denied;
     }
     match asking.once().await {
-        Ok(verdict) if verdict.verdict != VerdictKind::Wait => words::settled(&verdict, &asking.wish),
-        Ok(verdict) if heard.patience == Patience::Brief => words::come_back(&verdict, &asking.wish),
+        Ok(verdict) if verdict.verdict != FileVerdictKind::Wait => {
+            verdict::final_verdict(&verdict, &asking.request)
+        }
+        Ok(verdict) if heard.wait_policy == WaitPolicy::DenyImmediately => {
+            verdict::deny_until_retry(&verdict, &asking.request)
+        }
         Ok(verdict) => asking.wait(verdict).await,
         Err(verdict) => verdict,
     }
@@ -53,93 +69,94 @@ async fn asked(agent: Agent, heard: &Heard, paths: &[PathBuf], whole: bool) -> V
 
 /// Whether a tool may run that names no file which it changes. It may; but while nobody can be asked, what it does to files
 /// would be seen by nobody.
-pub async fn call(agent: Agent, heard: &Heard) -> Verdict {
-    unless_told(told_of(agent, heard)).await
+pub async fn check_tool_call(agent: CodingAgent, heard: &HookPayload) -> HookVerdict {
+    deny_on_signal(report_tool_call(agent, heard)).await
 }
 
-async fn told_of(agent: Agent, heard: &Heard) -> Verdict {
-    let shell = if runs_a_command(agent, heard) { shells::of(agent) } else { Shell::Asks };
-    if let Shell::Gone(shell) = shell {
-        let reason = wording::shell_is_gone(&shell.to_string_lossy(), agent.as_str());
-        return Verdict::Deny { reason, stop: false };
+async fn report_tool_call(agent: CodingAgent, heard: &HookPayload) -> HookVerdict {
+    let shell = if is_shell_command(agent, heard) { agent_shell::detect(agent) } else { AgentShell::Guarded };
+    if let AgentShell::Missing(shell) = shell {
+        let reason = messages::shell_missing_message(&shell.to_string_lossy(), agent.as_str());
+        return HookVerdict::Deny { reason, stop: false };
     }
-    let Ok(mut news) = news(agent, heard) else { return Verdict::Noted };
-    if shell == Shell::DoesNotAsk {
+    let Ok(mut news) = file_event(agent, heard) else { return HookVerdict::Acknowledge };
+    if shell == AgentShell::Unguarded {
         news.event = FileEventKind::Unguarded;
     }
-    let found = Local::find().and_then(|local| local.client().map(|client| (local, client)));
+    let found = LocalServer::find().and_then(|local| local.client().map(|client| (local, client)));
     let (local, client) = match found {
         Ok(found) => found,
-        Err(error) => return nobody_answers(&error.to_string(), BY_HAND),
+        Err(error) => return deny_without_server(&error.to_string(), START_COMMAND),
     };
-    let mut told = timeout(PATIENCE, client.tell_files(&news)).await;
-    if matches!(&told, Ok(Err(error)) if may_be_gone(error)) {
+    let mut response = timeout(RESPONSE_TIMEOUT, client.report_file_event(&news)).await;
+    if matches!(&response, Ok(Err(error)) if is_server_gone(error)) {
         if let Err(error) = start(&local).await {
-            return nobody_answers(&error.to_string(), &error.fix());
+            return deny_without_server(&error.to_string(), &error.suggested_command());
         }
-        told = timeout(PATIENCE, client.tell_files(&news)).await;
+        response = timeout(RESPONSE_TIMEOUT, client.report_file_event(&news)).await;
     }
-    match told {
-        Ok(Err(Error::Problem(problem))) if problem.code == Code::Unguarded => {
-            Verdict::Deny { reason: wording::unguarded(guarded(agent)), stop: false }
-        }
-        Ok(Err(error @ Error::Unreachable { .. })) => nobody_answers(&error.to_string(), BY_HAND),
-        Err(_) => nobody_answers("it says nothing, so it may be stopped", LOOK),
-        _ => Verdict::Noted,
+    match response {
+        Ok(Err(Error::Problem(problem))) if problem.code == Code::Unguarded => HookVerdict::Deny {
+            reason: messages::shell_not_intercepted_message(guard_command(agent)),
+            stop: false,
+        },
+        Ok(Err(error @ Error::Unreachable { .. })) => deny_without_server(&error.to_string(), START_COMMAND),
+        Err(_) => deny_without_server("it says nothing, so it may be stopped", DIAGNOSE_COMMAND),
+        _ => HookVerdict::Acknowledge,
     }
 }
 
 /// One call of a tool that is about to change files.
-struct Asking {
-    agent: Agent,
-    wish: FileAsk,
-    questions: Questions,
-    begun: u64,
+struct PermissionRequest {
+    agent: CodingAgent,
+    request: FileAcquireRequest,
+    client: AutostartClient,
+    started_at: u64,
 }
 
-impl Asking {
-    fn new(agent: Agent, wish: FileAsk) -> Result<Self, Verdict> {
-        let questions = Questions::new(PATIENCE).map_err(unanswered)?;
-        Ok(Self { agent, wish, questions, begun: now() })
+impl PermissionRequest {
+    fn new(agent: CodingAgent, wish: FileAcquireRequest) -> Result<Self, HookVerdict> {
+        let questions = AutostartClient::new(RESPONSE_TIMEOUT).map_err(deny_unavailable)?;
+        Ok(Self { agent, request: wish, client: questions, started_at: now() })
     }
 
-    async fn once(&self) -> Result<FileVerdict, Verdict> {
-        self.questions.acquire(&self.wish).await.map_err(unanswered)
+    async fn once(&self) -> Result<FileVerdict, HookVerdict> {
+        self.client.acquire(&self.request).await.map_err(deny_unavailable)
     }
 
     /// Waits until the one retry is due, and makes it. It is not woken earlier: a file that becomes free meanwhile is
     /// anybody's.
-    async fn wait(&self, mut verdict: FileVerdict) -> Verdict {
-        let wait = Wait::begin(self.agent);
+    async fn wait(&self, mut verdict: FileVerdict) -> HookVerdict {
+        let wait = RetryWait::start(self.agent);
         loop {
             // Never at once: two attempts without a pause would be a loop.
-            let left = verdict.retry_in_ms.unwrap_or(0).max(1);
-            let at = now().saturating_add(left.saturating_mul(1_000));
-            if at.saturating_sub(self.begun) > LONGEST_WAIT {
-                return words::come_back(&verdict, &self.wish);
+            let remaining_ms = verdict.retry_in_ms.unwrap_or(0).max(1);
+            let at = now().saturating_add(remaining_ms.saturating_mul(1_000));
+            if at.saturating_sub(self.started_at) > MAX_WAIT_MICROSECONDS {
+                return verdict::deny_until_retry(&verdict, &self.request);
             }
-            tell(&words::heartbeat(&verdict, &self.wish));
-            match wait.until(at).await {
-                Woken::Due => {}
-                Woken::AgentEnded => return denial("the agent ended while its hook waited"),
-                Woken::NoClock => return denial("the system gives no means to wait"),
+            print_stderr(&verdict::contention_notice(&verdict, &self.request));
+            match wait.wait_until(at).await {
+                WakeReason::Due => {}
+                WakeReason::AgentEnded => return deny("the agent ended while its hook waited"),
+                WakeReason::NoClock => return deny("the system gives no means to wait"),
             }
             match self.once().await {
-                Ok(answer) if answer.verdict == VerdictKind::Wait => verdict = answer,
-                Ok(answer) => return words::settled(&answer, &self.wish),
+                Ok(answer) if answer.verdict == FileVerdictKind::Wait => verdict = answer,
+                Ok(answer) => return verdict::final_verdict(&answer, &self.request),
                 Err(denied) => return denied,
             }
         }
     }
 }
 
-fn unanswered(unanswered: Unanswered) -> Verdict {
+fn deny_unavailable(unanswered: RequestError) -> HookVerdict {
     match unanswered {
-        Unanswered::NoServer { why, fix } => nobody_answers(&why, &fix),
-        Unanswered::Refused(detail) => denial(&detail),
+        RequestError::NoServer { why, fix } => deny_without_server(&why, &fix),
+        RequestError::Rejected(detail) => deny(&detail),
     }
 }
 
-fn nobody_answers(problem: &str, fix: &str) -> Verdict {
-    Verdict::Deny { reason: wording::no_daemon(problem, fix), stop: false }
+fn deny_without_server(problem: &str, fix: &str) -> HookVerdict {
+    HookVerdict::Deny { reason: messages::server_unavailable_message(problem, fix), stop: false }
 }

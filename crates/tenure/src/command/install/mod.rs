@@ -1,20 +1,21 @@
 //! `tenure install` and `tenure uninstall`.
 
-mod person;
+mod admin;
+mod env;
 mod report;
-mod surroundings;
 
 use std::path::PathBuf;
 
 use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser as _};
-use tenure_gate::agent::Agent;
+use tenure_gate::coding_agent::CodingAgent;
 use tenure_gate::install::{
-    InstallError, Place, Plan, Scope, What, carry_out, installed, plan_install, plan_uninstall,
+    InstallContext, InstallError, InstallPlan, InstallScope, InstallTarget, apply_plan, install_status,
+    plan_install, plan_uninstall,
 };
 use tenure_gate::paths::work_tree_of;
 
-pub use self::surroundings::Surroundings;
+pub use self::env::InstallEnvironment;
 use crate::exit;
 use crate::failure::Failure;
 use crate::output::Format;
@@ -39,7 +40,7 @@ use crate::output::Format;
 #[command(verbatim_doc_comment)]
 pub struct Install {
     #[command(flatten)]
-    target: Target,
+    target: TargetArguments,
     #[command(flatten)]
     format: Format,
 }
@@ -56,16 +57,16 @@ pub struct Install {
 #[command(verbatim_doc_comment)]
 pub struct Uninstall {
     #[command(flatten)]
-    target: Target,
+    target: TargetArguments,
     #[command(flatten)]
     format: Format,
 }
 
 #[derive(Debug, Args)]
-struct Target {
+struct TargetArguments {
     /// Which agent, or `git`
-    #[arg(value_name = "AGENT|git", value_parser = names().try_map(|name: String| name.parse::<What>()))]
-    what: What,
+    #[arg(value_name = "AGENT|git", value_parser = names().try_map(|name: String| name.parse::<InstallTarget>()))]
+    what: InstallTarget,
     /// For you, in all projects
     #[arg(long, conflicts_with = "local")]
     user: bool,
@@ -83,18 +84,18 @@ impl Install {
         let Self { target, format } = self;
         let place = target.place()?;
         let mut plans = vec![plan_install(target.what, &place)?];
-        if matches!(target.what, What::Agent(_)) {
-            plans.extend(git_beside(&place));
+        if matches!(target.what, InstallTarget::Agent(_)) {
+            plans.extend(plan_git_hooks(&place));
         }
         let git = if plans.len() > 1 { ", `tenure uninstall git` the hooks of git" } else { "" };
-        target.carry_out(&plans, &format!("`{}` takes it out again{git}.", target.undoing()))?;
+        target.carry_out(&plans, &format!("`{}` takes it out again{git}.", target.uninstall_command()))?;
         if format.json {
-            return Ok(report::write_json(&plans, target.dry_run)?);
+            return Ok(report::write_plans_json(&plans, target.dry_run)?);
         }
         report::write(&plans, target.dry_run, "the hooks are in place already")?;
         match target.what {
-            What::Agent(agent) => Ok(report::write_coverage(agent, &plans)?),
-            What::Git => Ok(()),
+            InstallTarget::Agent(agent) => Ok(report::write_coverage(agent, &plans)?),
+            InstallTarget::Git => Ok(()),
         }
     }
 }
@@ -105,47 +106,47 @@ impl Uninstall {
         let Self { target, format } = self;
         let place = target.place()?;
         let plans = [plan_uninstall(target.what, &place)?];
-        target.carry_out(&plans, &format!("`{}` goes on with it.", target.undoing()))?;
+        target.carry_out(&plans, &format!("`{}` goes on with it.", target.uninstall_command()))?;
         if format.json {
-            return Ok(report::write_json(&plans, target.dry_run)?);
+            return Ok(report::write_plans_json(&plans, target.dry_run)?);
         }
         let elsewhere = target.elsewhere(&place);
         Ok(report::write(&plans, target.dry_run, &format!("there are no hooks of Tenure{elsewhere}"))?)
     }
 }
 
-impl Target {
-    fn scope(&self) -> Scope {
+impl TargetArguments {
+    fn scope(&self) -> InstallScope {
         match self {
-            Target { user: true, .. } => Scope::User,
-            Target { local: true, .. } => Scope::Local,
-            _ => Scope::Project,
+            TargetArguments { user: true, .. } => InstallScope::User,
+            TargetArguments { local: true, .. } => InstallScope::Local,
+            _ => InstallScope::Project,
         }
     }
 
-    fn place(&self) -> Result<Place, Failure> {
-        if self.what == What::Git && (self.user || self.local) {
+    fn place(&self) -> Result<InstallContext, Failure> {
+        if self.what == InstallTarget::Git && (self.user || self.local) {
             let what = "git has its hooks in each repository; leave out --user and --local";
-            return Err(Failure::said(exit::USAGE, what));
+            return Err(Failure::from_message(exit::USAGE, what));
         }
-        let surroundings = Surroundings::find()?;
+        let surroundings = InstallEnvironment::detect()?;
         let scope = self.scope();
         let home = || surroundings.person.home.clone().ok_or(InstallError::NoHome);
-        let root = if scope == Scope::User { home()? } else { project()? };
-        Ok(surroundings.place(root, scope))
+        let root = if scope == InstallScope::User { home()? } else { project()? };
+        Ok(surroundings.location(root, scope))
     }
 
     /// Does all of it, unless only to say so was asked for. Where only a part could be done, this helps.
-    fn carry_out(&self, plans: &[Plan], help: &str) -> Result<(), Failure> {
+    fn carry_out(&self, plans: &[InstallPlan], help: &str) -> Result<(), Failure> {
         let is_empty = plans.iter().all(|plan| plan.changes.is_empty());
         if self.dry_run || is_empty {
             return Ok(());
         }
-        person::required()?;
+        admin::require_human()?;
         let mut done = Vec::new();
         for plan in plans {
-            carry_out(plan).map_err(|error| match error.after(&done) {
-                error @ InstallError::HalfWay { .. } => {
+            apply_plan(plan).map_err(|error| match error.with_completed_steps(&done) {
+                error @ InstallError::PartiallyApplied { .. } => {
                     Failure::new(exit::NO, "only a part was done", &error).with_hint(help)
                 }
                 error => error.into(),
@@ -156,26 +157,27 @@ impl Target {
     }
 
     /// The command that takes out what is installed there.
-    fn undoing(&self) -> String {
+    fn uninstall_command(&self) -> String {
         let scope = match self.scope() {
-            Scope::Project => "",
-            Scope::Local => " --local",
-            Scope::User => " --user",
+            InstallScope::Project => "",
+            InstallScope::Local => " --local",
+            InstallScope::User => " --user",
         };
         format!("tenure uninstall {}{scope}", self.what)
     }
 
     /// Where else this agent has hooks of ours, with what to do about them.
-    fn elsewhere(&self, place: &Place) -> String {
-        let What::Agent(agent) = self.what else { return String::new() };
-        let has = |scope: Scope| {
-            let place = Place { scope, ..place.clone() };
-            scope != self.scope() && installed(agent, &place).is_ok_and(|found| !found.programs.is_empty())
+    fn elsewhere(&self, place: &InstallContext) -> String {
+        let InstallTarget::Agent(agent) = self.what else { return String::new() };
+        let has = |scope: InstallScope| {
+            let place = InstallContext { scope, ..place.clone() };
+            scope != self.scope()
+                && install_status(agent, &place).is_ok_and(|found| !found.programs.is_empty())
         };
-        if self.scope() == Scope::User {
+        if self.scope() == InstallScope::User {
             return " in your user settings".to_owned();
         }
-        match (has(Scope::User), has(Scope::Local)) {
+        match (has(InstallScope::User), has(InstallScope::Local)) {
             (true, _) => " in this project; your user settings have them: add --user".to_owned(),
             (_, true) => {
                 " in the project's settings; your own for this project have them: add --local".to_owned()
@@ -186,10 +188,10 @@ impl Target {
 }
 
 /// The hooks of git, where we are in a repository: a commit lets go of what was leased. The agent's are worth having without.
-fn git_beside(place: &Place) -> Option<Plan> {
-    let place = Place { root: project().ok()?, scope: Scope::Project, ..place.clone() };
-    Some(plan_install(What::Git, &place).unwrap_or_else(|error| {
-        let mut plan = Plan::default();
+fn plan_git_hooks(place: &InstallContext) -> Option<InstallPlan> {
+    let place = InstallContext { root: project().ok()?, scope: InstallScope::Project, ..place.clone() };
+    Some(plan_install(InstallTarget::Git, &place).unwrap_or_else(|error| {
+        let mut plan = InstallPlan::default();
         plan.notes.push(format!(
             "The hooks of git are not in place: {error}. Until they are, files are let go of 30 s after the agent's turn, and not \
              at the commit. `tenure install git` tries it again."
@@ -202,13 +204,16 @@ fn git_beside(place: &Place) -> Option<Plan> {
 fn project() -> Result<PathBuf, Failure> {
     let found = std::env::current_dir().ok().and_then(|folder| work_tree_of(&folder).ok().flatten());
     found.map(|tree| tree.root).ok_or_else(|| {
-        Failure::said(exit::NO, "we are in no working tree of git; go into the project, or say --user")
+        Failure::from_message(
+            exit::NO,
+            "we are in no working tree of git; go into the project, or say --user",
+        )
     })
 }
 
 /// What can be installed.
 fn names() -> PossibleValuesParser {
-    PossibleValuesParser::new(Agent::ALL.map(Agent::as_str).into_iter().chain(["git"]))
+    PossibleValuesParser::new(CodingAgent::ALL.map(CodingAgent::as_str).into_iter().chain(["git"]))
 }
 
 impl From<InstallError> for Failure {

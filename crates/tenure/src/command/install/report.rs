@@ -3,50 +3,52 @@
 use std::io;
 
 use serde_json::{Value, json};
-use tenure_gate::agent::Agent;
-use tenure_gate::coverage::{Covered, Means, guarded};
-use tenure_gate::install::Plan;
+use tenure_gate::coding_agent::CodingAgent;
+use tenure_gate::install::InstallPlan;
+use tenure_gate::interception_coverage::{InterceptionCoverage, InterceptionMechanism, guard_command};
 
-use crate::message::paragraph;
-use crate::output::{Table, write_answer, write_table, write_text};
+use crate::message::wrap_paragraph;
+use crate::output::{Table, write_json, write_table, write_text};
 
 /// Writes for people what was done, or would be, and what there is to know.
-pub fn write(plans: &[Plan], dry_run: bool, nothing: &str) -> io::Result<()> {
+pub fn write(plans: &[InstallPlan], dry_run: bool, nothing: &str) -> io::Result<()> {
     let verb = if dry_run { "would " } else { "" };
     let changes = plans.iter().flat_map(|plan| &plan.changes).map(|change| format!("{verb}{change}\n"));
     let mut text: String = changes.collect();
     if text.is_empty() {
         text = format!("Nothing to do: {nothing}.\n");
     }
-    text.extend(plans.iter().flat_map(|plan| &plan.notes).map(|note| paragraph("note: ", note, "  ")));
+    text.extend(
+        plans.iter().flat_map(|plan| &plan.notes).map(|remark| wrap_paragraph("note: ", remark, "  ")),
+    );
     write_text(&text)
 }
 
 /// Writes for people what is covered by what.
-pub fn write_coverage(agent: Agent, plans: &[Plan]) -> io::Result<()> {
-    let rows: Vec<&Covered> = plans.iter().flat_map(|plan| &plan.coverage).collect();
+pub fn write_coverage(agent: CodingAgent, plans: &[InstallPlan]) -> io::Result<()> {
+    let entries: Vec<&InterceptionCoverage> = plans.iter().flat_map(|plan| &plan.coverage).collect();
     write_text("\n")?;
-    write_table(&table(&rows))?;
-    write_text(&legend(agent, &rows))
+    write_table(&table(&entries))?;
+    write_text(&legend(agent, &entries))
 }
 
 /// Writes all of it for programs.
-pub fn write_json(plans: &[Plan], dry_run: bool) -> io::Result<()> {
+pub fn write_plans_json(plans: &[InstallPlan], dry_run: bool) -> io::Result<()> {
     let changes: Vec<_> = plans.iter().flat_map(|plan| &plan.changes).map(ToString::to_string).collect();
     let notes: Vec<_> = plans.iter().flat_map(|plan| &plan.notes).collect();
     let coverage: Vec<Value> = plans
         .iter()
         .flat_map(|plan| &plan.coverage)
-        .map(|row| json!({"way": row.way.as_str(), "by": names(row), "remark": row.remark}))
+        .map(|row| json!({"way": row.method.as_str(), "by": names(row), "remark": row.remark}))
         .collect();
-    write_answer(&json!({"dryRun": dry_run, "changes": changes, "notes": notes, "coverage": coverage}))
+    write_json(&json!({"dryRun": dry_run, "changes": changes, "notes": notes, "coverage": coverage}))
 }
 
-fn table(rows: &[&Covered]) -> Table {
-    let mut table = Table::with_heads(&["WHAT CHANGES FILES", "COVERED BY", "REMARK"]);
+fn table(rows: &[&InterceptionCoverage]) -> Table {
+    let mut table = Table::with_header(&["WHAT CHANGES FILES", "COVERED BY", "REMARK"]);
     for row in rows {
         table.row([
-            row.way.title().to_owned(),
+            row.method.title().to_owned(),
             names(row).join(", ").replace(", audit", ", else audit"),
             row.remark.to_owned(),
         ]);
@@ -54,37 +56,49 @@ fn table(rows: &[&Covered]) -> Table {
     table
 }
 
-fn names(row: &Covered) -> Vec<&'static str> {
-    row.by.iter().map(|means| means.as_str()).collect()
+fn names(row: &InterceptionCoverage) -> Vec<&'static str> {
+    row.mechanisms.iter().map(|means| means.as_str()).collect()
 }
 
 /// What the words in the table mean, as far as they stand there.
-fn legend(agent: Agent, rows: &[&Covered]) -> String {
+fn legend(agent: CodingAgent, rows: &[&InterceptionCoverage]) -> String {
     let mut lines = vec![
-        (Means::Hook, "the agent asks before it begins, and waits".to_owned()),
-        (Means::Shim, "its shell is `tenure-bash`, which asks at every change of a file".to_owned()),
-        (Means::Guard, format!("all that it does asks, if you start it with `{}`", guarded(agent))),
-        (Means::Audit, "nothing is stopped; the server writes down what no lease explains".to_owned()),
+        (InterceptionMechanism::Hook, "the agent asks before it begins, and waits".to_owned()),
+        (
+            InterceptionMechanism::Shim,
+            "its shell is `tenure-bash`, which asks at every change of a file".to_owned(),
+        ),
+        (
+            InterceptionMechanism::Guard,
+            format!("all that it does asks, if you start it with `{}`", guard_command(agent)),
+        ),
+        (
+            InterceptionMechanism::Audit,
+            "nothing is stopped; the server writes down what no lease explains".to_owned(),
+        ),
     ];
-    lines.retain(|(means, _)| rows.iter().any(|row| row.by.contains(means)));
+    lines.retain(|(means, _)| rows.iter().any(|row| row.mechanisms.contains(means)));
     lines.iter().map(|(means, text)| format!("{}: {text}\n", means.as_str())).collect()
 }
 
 #[cfg(test)]
 mod tests {
-    use tenure_gate::coverage::{InPlace, coverage};
+    use tenure_gate::interception_coverage::{InstalledComponents, interception_coverage};
 
     use super::*;
 
     #[test]
     fn coverage_table_has_a_legend_for_its_words() {
-        let rows = coverage(Agent::Codex, InPlace { hooks: true, shell: false, gate: true });
+        let rows = interception_coverage(
+            CodingAgent::Codex,
+            InstalledComponents { hooks: true, shell: false, interception: true },
+        );
         let rows: Vec<_> = rows.iter().collect();
         let text = table(&rows).to_string();
         assert!(text.starts_with("WHAT CHANGES FILES    COVERED BY"), "{text}");
         assert!(text.contains("\nedit tools            hook "), "{text}");
         assert!(text.contains("\nshell commands        guard, else audit "), "{text}");
-        let legend = legend(Agent::Codex, &rows);
+        let legend = legend(CodingAgent::Codex, &rows);
         assert!(legend.contains("`tenure guard -- codex`") && !legend.contains("shim:"), "{legend}");
     }
 }

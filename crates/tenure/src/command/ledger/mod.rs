@@ -5,13 +5,13 @@ use std::path::PathBuf;
 use clap::{Args, Subcommand};
 use serde_json::json;
 use tenure_core::kernel::{Fence, Limits};
-use tenure_ledger::embedded::{copy, identity, moved};
-use tenure_registrar::shell::{BootClock, Clock as _, RestoreOptions, Restored, restore};
+use tenure_ledger::embedded::{accept_move, copy, read_identity};
+use tenure_registrar::runtime::{BootClock, Clock as _, RestoreOptions, RestoreReport, restore};
 
-use crate::configuration::{Configuration, Place};
+use crate::configuration::{Configuration, LedgerLocation};
 use crate::exit;
 use crate::failure::Failure;
-use crate::output::{Format, in_words, time_of_wall, write_answer, write_text};
+use crate::output::{Format, format_duration, format_wall_time, write_json, write_text};
 
 /// Copies a ledger, moves it to another machine, and puts a copy in the place of a lost original.
 #[derive(Debug, Args)]
@@ -22,9 +22,9 @@ pub struct Ledger {
 
 #[derive(Debug, Subcommand)]
 enum LedgerCommand {
-    Copy(CopyTo),
-    Moved(Moved),
-    Restored(RestoredHere),
+    Copy(CopyArguments),
+    Moved(MovedArguments),
+    Restored(RestoredArguments),
 }
 
 impl Ledger {
@@ -46,21 +46,21 @@ impl Ledger {
 ///
 /// Example: tenure ledger moved --data /var/lib/tenure
 #[derive(Debug, Args)]
-pub struct Moved {
+pub struct MovedArguments {
     #[command(flatten)]
-    place: Place,
+    location: LedgerLocation,
     #[command(flatten)]
     format: Format,
 }
 
-impl Moved {
+impl MovedArguments {
     /// Makes it this machine's.
     pub fn run(self) -> Result<(), Failure> {
-        let data = self.place.existing()?;
-        let was_elsewhere = moved(&data)?;
-        let ledger = identity(&data)?.ledger;
+        let data = self.location.existing_directory()?;
+        let was_elsewhere = accept_move(&data)?;
+        let ledger = read_identity(&data)?.ledger;
         if self.format.json {
-            write_answer(&json!({ "ledger": ledger.to_string(), "moved": was_elsewhere }))?;
+            write_json(&json!({ "ledger": ledger.to_string(), "moved": was_elsewhere }))?;
         } else if was_elsewhere {
             write_text(&format!(
                 "Ledger {ledger} belongs to this machine now. All leases go on, with their numbers and keys.\n\
@@ -80,20 +80,20 @@ impl Moved {
 ///
 /// Example: tenure ledger copy --to /backup/tenure-monday
 #[derive(Debug, Args)]
-pub struct CopyTo {
+pub struct CopyArguments {
     /// Where to: a directory that does not exist yet
     #[arg(long, value_name = "DIRECTORY")]
     to: PathBuf,
     #[command(flatten)]
-    place: Place,
+    location: LedgerLocation,
     #[command(flatten)]
     format: Format,
 }
 
-impl CopyTo {
+impl CopyArguments {
     /// Copies, and says what the copy holds.
     pub fn run(self) -> Result<(), Failure> {
-        let data = self.place.existing()?;
+        let data = self.location.existing_directory()?;
         let report = copy(&data, &self.to)?;
         let (ledger, to) = (report.identity.ledger, self.to.display());
         let (first, last, head) = (report.after.0 + 1, report.head.seq.0, report.head.hash);
@@ -123,9 +123,9 @@ impl CopyTo {
 ///
 /// Example: tenure ledger restored --data /var/lib/tenure
 #[derive(Debug, Args)]
-pub struct RestoredHere {
+pub struct RestoredArguments {
     #[command(flatten)]
-    place: Place,
+    location: LedgerLocation,
     /// Nobody holds anything any more: end what the copy says is held, and grant at once
     #[arg(long)]
     nobody_holds: bool,
@@ -136,18 +136,18 @@ pub struct RestoredHere {
     format: Format,
 }
 
-impl RestoredHere {
+impl RestoredArguments {
     /// Restores, and says what that means.
     pub fn run(self) -> Result<(), Failure> {
-        let Configuration { data, ledger, .. } = self.place.existing_with_options()?;
+        let Configuration { data, ledger, .. } = self.location.existing_configuration()?;
         // Where there is no ledger, not even a lock is left behind.
-        identity(&data)?;
+        read_identity(&data)?;
         let clock = BootClock::new().map_err(|error| {
             Failure::new(exit::UNAVAILABLE, "this machine's clock cannot be read", &error)
         })?;
         let known = RestoreOptions { nobody_holds: self.nobody_holds, above: self.above.map(Fence) };
         let restored = restore(&data, ledger, Limits::default(), known, &clock)?;
-        let now = clock.wall();
+        let now = clock.wall_nanoseconds();
         let result = json!({
             "ledger": restored.ledger.to_string(),
             "epoch": restored.epoch,
@@ -161,16 +161,16 @@ impl RestoredHere {
     }
 }
 
-fn as_text(restored: &Restored, nobody_holds: bool, now: u64) -> String {
-    let Restored { ledger, epoch, copy_ended_at, fence, held_back_ms, leases } = restored;
+fn as_text(restored: &RestoreReport, nobody_holds: bool, now: u64) -> String {
+    let RestoreReport { ledger, epoch, copy_ended_at, fence, held_back_ms, leases } = restored;
     let grants = if nobody_holds {
         format!("Grants are given at once. Live leases in the copy, which are over now: {leases}.")
     } else {
-        let until = time_of_wall(now.saturating_add(held_back_ms.saturating_mul(1_000_000)));
+        let until = format_wall_time(now.saturating_add(held_back_ms.saturating_mul(1_000_000)));
         format!(
             "Nothing is granted or renewed for {}, until {until}: by then whatever the original granted is over. \
              Live leases in the copy, which end when they were to end or are released before: {leases}.",
-            in_words(*held_back_ms)
+            format_duration(*held_back_ms)
         )
     };
     format!(

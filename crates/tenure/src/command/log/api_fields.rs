@@ -3,18 +3,18 @@
 use serde_json::{Value, json};
 use tenure_core::authority::{Authority, Budget};
 use tenure_core::kernel::{
-    Accepted, AgentEvent, FileEvent, Holder, IntentEvent, LedgerTag, Mode, Owner, Resource, Target, Tick,
-    WorkEvent,
+    AgentEvent, FileEvent, FileOwner, Holder, IntentAcceptance, IntentEvent, IntentTarget, LeaseMode,
+    LedgerTag, Resource, Tick, WorkEvent,
 };
 
-use super::fields::of_request_key;
+use super::fields::request_key_fields;
 
-pub(super) fn of_intent(event: &IntentEvent) -> Value {
-    let mut session = json!({ "session_id": event.session().as_str(), "state": event.leads_to().as_str() });
+pub(super) fn intent_fields(event: &IntentEvent) -> Value {
+    let mut session = json!({ "session_id": event.session().as_str(), "state": event.next_state().as_str() });
     let mut put = |name: &str, value: Value| session[name] = value;
     match event {
         IntentEvent::Accepted(accepted) => put_accepted(accepted, put),
-        IntentEvent::Starting { worker, guard, slot, .. } => {
+        IntentEvent::Starting { worker, leader: guard, slot, .. } => {
             put("worker", worker.as_str().into());
             put("guard", guard.0.into());
             put("slot", (*slot).into());
@@ -30,10 +30,10 @@ pub(super) fn of_intent(event: &IntentEvent) -> Value {
     json!({ "session": session })
 }
 
-fn put_accepted(accepted: &Accepted, mut put: impl FnMut(&str, Value)) {
+fn put_accepted(accepted: &IntentAcceptance, mut put: impl FnMut(&str, Value)) {
     match &accepted.intent.target {
-        Target::Service(service) => put("serviceRef", (&**service).into()),
-        Target::Recording { id, start_ms } => {
+        IntentTarget::Service(service) => put("serviceRef", (&**service).into()),
+        IntentTarget::Recording { id, start_ms } => {
             put("recordingID", (&**id).into());
             put("startMs", (*start_ms).into());
         }
@@ -49,7 +49,7 @@ fn put_accepted(accepted: &Accepted, mut put: impl FnMut(&str, Value)) {
     put("startByTick", accepted.start_by.0.into());
 }
 
-pub(super) fn of_work(event: &WorkEvent, tag: LedgerTag) -> Value {
+pub(super) fn work_fields(event: &WorkEvent, tag: LedgerTag) -> Value {
     match event {
         WorkEvent::Spent { lease, amount, purpose, key, .. } => {
             let mut spent = json!({
@@ -64,7 +64,7 @@ pub(super) fn of_work(event: &WorkEvent, tag: LedgerTag) -> Value {
                 });
             }
             if let Some(key) = key {
-                spent["idempotency"] = of_request_key(key);
+                spent["idempotency"] = request_key_fields(key);
             }
             spent
         }
@@ -72,7 +72,7 @@ pub(super) fn of_work(event: &WorkEvent, tag: LedgerTag) -> Value {
 }
 
 /// What a lease was given when it began.
-pub fn authority(authority: &Authority, tag: LedgerTag) -> Value {
+pub fn work_authority_fields(authority: &Authority, tag: LedgerTag) -> Value {
     let names = authority.scope.names();
     let scope = names.map(|[work_ids, tools, namespaces]| {
         json!({ "workIds": work_ids, "tools": tools, "namespaces": namespaces })
@@ -89,7 +89,7 @@ fn amounts(budget: Budget) -> Value {
     json!({ "episodes": episodes, "toolCalls": tool_calls, "tokens": tokens, "durationMs": duration_ms })
 }
 
-pub(super) fn of_agent(event: &AgentEvent, tag: LedgerTag, time: impl Fn(Tick) -> String) -> Value {
+pub(super) fn agent_fields(event: &AgentEvent, tag: LedgerTag, time: impl Fn(Tick) -> String) -> Value {
     match event {
         AgentEvent::Began { rank, principal, session, .. } => json!({ "agent": {
             "agent_id": rank.agent.as_str(),
@@ -98,12 +98,13 @@ pub(super) fn of_agent(event: &AgentEvent, tag: LedgerTag, time: impl Fn(Tick) -
             "principal": principal.as_str(),
         }}),
         AgentEvent::Waits(pending) => {
-            let wants: Vec<_> = pending.wants.iter().map(|want| touch(&want.resource, want.mode)).collect();
+            let requested: Vec<_> =
+                pending.requests.iter().map(|request| touch(&request.resource, request.mode)).collect();
             json!({
                 "agent": { "agent_id": pending.rank.agent.as_str(), "priority_timestamp": pending.rank.priority },
                 "wait": {
                     "ticket": pending.ticket.0,
-                    "wants": wants,
+                    "wants": requested,
                     "untilTick": pending.until.0,
                     "until": time(pending.until),
                 },
@@ -138,11 +139,11 @@ pub(super) fn of_agent(event: &AgentEvent, tag: LedgerTag, time: impl Fn(Tick) -
     }
 }
 
-fn touch(resource: &Resource, mode: Mode) -> Value {
+fn touch(resource: &Resource, mode: LeaseMode) -> Value {
     json!({ "resource": resource.as_str(), "predicate": mode.as_str() })
 }
 
-pub(super) fn of_file(event: &FileEvent, time: impl Fn(Tick) -> String) -> Value {
+pub(super) fn file_fields(event: &FileEvent, time: impl Fn(Tick) -> String) -> Value {
     let name = |holder: &Option<Holder>| holder.as_ref().map(|holder| holder.as_str().to_owned());
     match event {
         FileEvent::Began { session, .. } => json!({ "file": {
@@ -160,18 +161,18 @@ pub(super) fn of_file(event: &FileEvent, time: impl Fn(Tick) -> String) -> Value
         FileEvent::Contended(contended) => json!({ "file": {
             "ticket": contended.ticket.0,
             "id": contended.session.as_str(),
-            "resource": contended.want.resource.as_str(),
+            "resource": contended.request.resource.as_str(),
             "owner": contended.owner.as_str(),
             "retryTick": contended.retry_at.0,
             "retryAt": time(contended.retry_at),
-            "circle": names(&contended.circle),
+            "circle": names(&contended.cycle),
         }}),
-        FileEvent::Blocked { ticket, found } => json!({ "file": {
+        FileEvent::Blocked { ticket, report: found } => json!({ "file": {
             "ticket": ticket.0,
             "owner": of_owner(&found.owner),
             "heldSince": time(found.held_since),
             "lastHeartbeatAt": time(found.seen_at),
-            "circle": names(&found.circle),
+            "circle": names(&found.cycle),
             "state": "waiting_for_instruction",
         }}),
         FileEvent::Closed { ticket, end, .. } => {
@@ -191,7 +192,7 @@ pub(super) fn of_file(event: &FileEvent, time: impl Fn(Tick) -> String) -> Value
     }
 }
 
-fn of_owner(owner: &Owner) -> Value {
+fn of_owner(owner: &FileOwner) -> Value {
     json!({
         "id": owner.holder.as_str(),
         "agent": &*owner.agent,

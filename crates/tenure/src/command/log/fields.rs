@@ -1,20 +1,22 @@
 //! What an event says, for programs: every field that it has, but never what a token is made from.
 
 use serde_json::{Map, Value, json};
-use tenure_core::kernel::{ClockReading, Event, Issued, Labels, Queued, RequestKey, Resource, Tick, Want};
+use tenure_core::kernel::{
+    ClockReading, Event, IdempotencyKey, IssuedLease, Labels, LeaseRequest, QueuedAcquire, Resource, Tick,
+};
 use tenure_ledger::signing::KeyEntry;
 
-use super::{Entry, api_fields};
-use crate::output::{time_of, time_of_wall};
+use super::{LogEntry, api_fields};
+use crate::output::{format_tick, format_wall_time};
 
 type Fields = Map<String, Value>;
 
-impl Entry<'_> {
+impl LogEntry<'_> {
     pub(super) fn fields(&self) -> Fields {
         let mut fields = Fields::new();
         fields.insert("seq".into(), self.seq.into());
         if let Some(event) = &self.event {
-            fields.insert("tick".into(), event.at().0.into());
+            fields.insert("tick".into(), event.occurred_at().0.into());
             fields.insert("at".into(), self.time().into());
         }
         fields.insert("type".into(), self.record.event_type.as_str().into());
@@ -59,15 +61,15 @@ impl Entry<'_> {
             Event::Left { ticket, end, .. } => {
                 json!({ "wait": { "ticket": ticket.0, "end": end.as_str() } })
             }
-            Event::Intent(event) => api_fields::of_intent(event),
-            Event::Agent(event) => api_fields::of_agent(event, self.tag, |tick| self.time_of(tick)),
-            Event::Work(event) => api_fields::of_work(event, self.tag),
-            Event::File(event) => api_fields::of_file(event, |tick| self.time_of(tick)),
+            Event::Intent(event) => api_fields::intent_fields(event),
+            Event::Agent(event) => api_fields::agent_fields(event, self.tag, |tick| self.time_of(tick)),
+            Event::Work(event) => api_fields::work_fields(event, self.tag),
+            Event::File(event) => api_fields::file_fields(event, |tick| self.time_of(tick)),
             Event::Marked { reading, .. } => json!({ "clock": of_reading(reading) }),
             Event::Resumed { reading, wall_anchor, wall_clock, .. } => json!({
                 "clock": of_reading(reading),
-                "wallAnchor": time_of_wall(*wall_anchor),
-                "wallClock": time_of_wall(*wall_clock),
+                "wallAnchor": format_wall_time(*wall_anchor),
+                "wallClock": format_wall_time(*wall_clock),
             }),
             Event::Restored { epoch, fence, hold_until, .. } => json!({
                 "epoch": epoch,
@@ -78,7 +80,7 @@ impl Entry<'_> {
         }
     }
 
-    fn of_issued(&self, issued: &Issued) -> Value {
+    fn of_issued(&self, issued: &IssuedLease) -> Value {
         let mut lease = json!({
             "id": self.tag.lease_id(issued.fence),
             "fence": issued.fence.0,
@@ -92,10 +94,10 @@ impl Entry<'_> {
             "labels": of_labels(&issued.labels),
         });
         if let Some(authority) = &issued.authority {
-            lease["authority"] = api_fields::authority(authority, self.tag);
+            lease["authority"] = api_fields::work_authority_fields(authority, self.tag);
         }
         if let Some(key) = &issued.key {
-            lease["idempotency"] = of_request_key(key);
+            lease["idempotency"] = request_key_fields(key);
         }
         if let Some(ticket) = issued.ticket {
             lease["ticket"] = ticket.0.into();
@@ -106,36 +108,36 @@ impl Entry<'_> {
         lease
     }
 
-    fn of_queued(&self, queued: &Queued) -> Value {
-        let want = |want: &Want| {
-            let mut wanted = json!({
+    fn of_queued(&self, queued: &QueuedAcquire) -> Value {
+        let request = |want: &LeaseRequest| {
+            let mut lease_json = json!({
                 "resource": want.resource.as_str(),
                 "mode": want.mode.as_str(),
                 "ttlMs": want.ttl.as_millis(),
                 "labels": of_labels(&want.labels),
             });
-            if !want.others.is_empty() {
-                wanted["others"] = want.others.iter().map(Resource::as_str).collect();
+            if !want.alternatives.is_empty() {
+                lease_json["others"] = want.alternatives.iter().map(Resource::as_str).collect();
             }
-            wanted
+            lease_json
         };
-        let wants: Vec<_> = queued.wants.iter().map(want).collect();
+        let requested: Vec<_> = queued.requests.iter().map(request).collect();
         let mut wait = json!({
             "ticket": queued.ticket.0,
             "holder": queued.holder.as_str(),
             "principal": queued.principal.as_str(),
-            "wants": wants,
+            "wants": requested,
             "untilTick": queued.until.0,
             "until": self.time_of(queued.until),
         });
         if let Some(key) = &queued.key {
-            wait["idempotency"] = of_request_key(key);
+            wait["idempotency"] = request_key_fields(key);
         }
         wait
     }
 
     fn time_of(&self, tick: Tick) -> String {
-        time_of(self.anchor, tick)
+        format_tick(self.anchor, tick)
     }
 }
 
@@ -158,7 +160,7 @@ fn of_labels(labels: &Labels) -> Value {
 }
 
 /// Digests of what the caller sent, not that itself.
-pub(super) fn of_request_key(key: &RequestKey) -> Value {
+pub(super) fn request_key_fields(key: &IdempotencyKey) -> Value {
     json!({ "key": hex::encode(key.key.0), "body": hex::encode(key.body.0) })
 }
 

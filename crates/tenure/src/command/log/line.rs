@@ -3,16 +3,17 @@
 use serde_json::{Map, Value};
 
 /// The fields that a reader looks for, in this order; the others follow by their names.
-const FIRST: [&str; 6] = ["resource", "holder", "agent_id", "session_id", "id", "ticket"];
+const LEADING_FIELDS: [&str; 6] = ["resource", "holder", "agent_id", "session_id", "id", "ticket"];
 
 /// Printed in other columns, or of use to programs alone.
-const LEFT_OUT: [&str; 7] = ["seq", "at", "type", "tick", "publicKey", "idempotency", "idempotencyKey"];
+const OMITTED_FIELDS: [&str; 7] = ["seq", "at", "type", "tick", "publicKey", "idempotency", "idempotencyKey"];
 
 /// The pairs of one line. Nested fields are named by their last name: `lease.resource` is `resource`.
-pub(super) fn pairs(fields: Map<String, Value>) -> Vec<String> {
+pub(super) fn format_pairs(fields: Map<String, Value>) -> Vec<String> {
     let mut found = Vec::new();
     collect(fields, &mut found);
-    let place = |name: &str| FIRST.iter().position(|first| *first == name).unwrap_or(FIRST.len());
+    let place =
+        |name: &str| LEADING_FIELDS.iter().position(|first| *first == name).unwrap_or(LEADING_FIELDS.len());
     found.sort_by_key(|(name, _)| place(name));
     found.into_iter().map(|(name, value)| format!("{name}={}", shown(&value))).collect()
 }
@@ -20,7 +21,7 @@ pub(super) fn pairs(fields: Map<String, Value>) -> Vec<String> {
 fn collect(fields: Map<String, Value>, found: &mut Vec<(String, Value)>) {
     for (name, value) in fields {
         // Each tick stands beside its time.
-        if LEFT_OUT.contains(&&*name) || name.ends_with("Tick") {
+        if OMITTED_FIELDS.contains(&&*name) || name.ends_with("Tick") {
             continue;
         }
         match value {
@@ -67,7 +68,7 @@ mod tests {
         }) else {
             panic!("an object")
         };
-        let line = pairs(fields).join(" ");
+        let line = format_pairs(fields).join(" ");
         let expected = "resource=deploy:prod id=a-3 actor=admin circle=a,b detail=\"on holiday\" fence=3 label.team=\"x y\"";
         assert_eq!(line, expected);
     }

@@ -8,18 +8,18 @@ use std::io::Write as _;
 
 use clap::Args;
 use serde_json::Value;
-use tenure_core::kernel::{Anchor, Event, LedgerTag, decode};
+use tenure_core::kernel::{ClockAnchor, Event, LedgerTag, decode};
 use tenure_core::ledger::EventRecord;
 use tenure_ledger::Seq;
-use tenure_ledger::embedded::Archive;
+use tenure_ledger::embedded::ReadOnlyLedger;
 use tenure_ledger::signing::KeyEntry;
-use tenure_registrar::shell::{ReplayError, begin_replay};
+use tenure_registrar::runtime::{ReplayError, start_replay};
 
-pub use self::api_fields::authority;
-use crate::configuration::Place;
+pub use self::api_fields::work_authority_fields;
+use crate::configuration::LedgerLocation;
 use crate::failure::Failure;
-use crate::message::tell;
-use crate::output::{standard, time_of};
+use crate::message::print_stderr;
+use crate::output::{buffered_stdout, format_tick};
 
 /// Shows what happened: every event of the ledger in order, one line each.
 ///
@@ -33,7 +33,7 @@ use crate::output::{standard, time_of};
 #[derive(Debug, Args)]
 pub struct Log {
     #[command(flatten)]
-    place: Place,
+    location: LedgerLocation,
     /// Print one JSON value for each event
     #[arg(long)]
     json: bool,
@@ -46,34 +46,34 @@ pub struct Log {
 }
 
 /// One event of the ledger, and what is needed to show it.
-struct Entry<'a> {
+struct LogEntry<'a> {
     seq: u64,
     record: &'a EventRecord,
     /// What happened to a lease, a waiter or the clock; nothing where the entry is about something else.
     event: Option<Event>,
     key: Option<KeyEntry>,
     tag: LedgerTag,
-    anchor: Anchor,
+    anchor: ClockAnchor,
 }
 
 impl Log {
     /// Writes line after line.
     pub fn run(self) -> Result<(), Failure> {
-        let data = self.place.existing()?;
-        let archive = Archive::open(&data)?.beside_a_writer();
+        let data = self.location.existing_directory()?;
+        let archive = ReadOnlyLedger::open(&data)?.tolerate_active_writer();
         let mut batches = archive.batches();
         let tag = archive.identity().ledger.tag();
         // Where the beginning is gone, so is the entry that ties ticks to times; a checkpoint remembers it.
-        let mut anchor = match archive.beginning() {
+        let mut anchor = match archive.oldest_checkpoint() {
             Some(_) => {
-                begin_replay(&archive)?.state().clock().map_or(Anchor::default(), |clock| clock.anchor)
+                start_replay(&archive)?.state().clock().map_or(ClockAnchor::default(), |clock| clock.anchor)
             }
-            None => Anchor::default(),
+            None => ClockAnchor::default(),
         };
-        let mut left = self.limit.unwrap_or(u64::MAX);
-        let mut output = standard();
-        let mut has_begun = false;
-        while left > 0 {
+        let mut remaining = self.limit.unwrap_or(u64::MAX);
+        let mut output = buffered_stdout();
+        let mut has_started = false;
+        while remaining > 0 {
             // What was shown stays shown, whatever is found behind it.
             let placed = match batches.next_batch() {
                 Ok(Some(placed)) => placed,
@@ -83,14 +83,14 @@ impl Log {
                     return Err(error.into());
                 }
             };
-            if !has_begun {
-                has_begun = true;
-                tell_pruned(self.from, batches.first());
+            if !has_started {
+                has_started = true;
+                report_pruned_events(self.from, batches.pruned_through());
             }
             for (seq, record) in (placed.batch.first.0..).zip(&placed.batch.records) {
-                let entry = Entry::read(seq, record, tag, &mut anchor)?;
-                if seq >= self.from && left > 0 {
-                    left -= 1;
+                let entry = LogEntry::read(seq, record, tag, &mut anchor)?;
+                if seq >= self.from && remaining > 0 {
+                    remaining -= 1;
                     let line = if self.json { entry.as_json().to_string() } else { entry.as_line() };
                     writeln!(output, "{line}")?;
                 }
@@ -102,37 +102,37 @@ impl Log {
 }
 
 /// Says that the events before `first` are gone, if any of them was asked for.
-fn tell_pruned(from: u64, after: Option<Seq>) {
+fn report_pruned_events(from: u64, after: Option<Seq>) {
     let first = after.unwrap_or_default().0 + 1;
     if from < first {
-        tell(&format!("tenure: the events before {first} were pruned; the log begins there\n"));
+        print_stderr(&format!("tenure: the events before {first} were pruned; the log begins there\n"));
     }
 }
 
-impl<'a> Entry<'a> {
+impl<'a> LogEntry<'a> {
     fn read(
         seq: u64,
         record: &'a EventRecord,
         tag: LedgerTag,
-        anchor: &mut Anchor,
+        anchor: &mut ClockAnchor,
     ) -> Result<Self, ReplayError> {
         let at = Seq(seq);
         let event = decode(record, tag).map_err(|source| ReplayError::Decode { at, source })?;
         let key = KeyEntry::from_record(record).map_err(|source| ReplayError::KeyEntry { at, source })?;
         if let Some(Event::Resumed { at, wall_anchor, .. }) = &event {
-            *anchor = Anchor { tick: *at, wall: *wall_anchor };
+            *anchor = ClockAnchor { tick: *at, wall: *wall_anchor };
         }
-        Ok(Entry { seq, record, event, key, tag, anchor: *anchor })
+        Ok(LogEntry { seq, record, event, key, tag, anchor: *anchor })
     }
 
     fn time(&self) -> Option<String> {
-        self.event.as_ref().map(|event| time_of(self.anchor, event.at()))
+        self.event.as_ref().map(|event| format_tick(self.anchor, event.occurred_at()))
     }
 
     fn as_line(&self) -> String {
         let time = self.time().unwrap_or_else(|| "-".to_owned());
         let (seq, kind) = (self.seq, &self.record.event_type);
-        format!("{seq:>8}  {time:<24}  {kind:<15}  {}", line::pairs(self.fields()).join(" "))
+        format!("{seq:>8}  {time:<24}  {kind:<15}  {}", line::format_pairs(self.fields()).join(" "))
     }
 
     fn as_json(&self) -> Value {

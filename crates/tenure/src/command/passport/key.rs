@@ -5,9 +5,9 @@ use serde_json::json;
 
 use super::keyring_of;
 use crate::command::verify::keys_as_json;
-use crate::configuration::Place;
+use crate::configuration::LedgerLocation;
 use crate::failure::Failure;
-use crate::output::{write_answer, write_text};
+use crate::output::{write_json, write_text};
 
 /// Prints the public keys of a ledger, to hand to those who check passports.
 ///
@@ -18,7 +18,7 @@ use crate::output::{write_answer, write_text};
 #[derive(Debug, Args)]
 pub struct Key {
     #[command(flatten)]
-    place: Place,
+    location: LedgerLocation,
     /// Print one JSON value, with the retired keys
     #[arg(long)]
     json: bool,
@@ -27,12 +27,12 @@ pub struct Key {
 impl Key {
     /// Reads the keys and prints them.
     pub fn run(self) -> Result<(), Failure> {
-        let keyring = keyring_of(&self.place.existing()?)?;
+        let keyring = keyring_of(&self.location.existing_directory()?)?;
         if self.json {
             let ledger = keyring.ledger().to_string();
-            write_answer(&json!({ "ledger": ledger, "keys": keys_as_json(&keyring) }))?;
+            write_json(&json!({ "ledger": ledger, "keys": keys_as_json(&keyring) }))?;
         } else {
-            write_text(&keyring.live().map(|key| format!("{key}\n")).collect::<String>())?;
+            write_text(&keyring.active_keys().map(|key| format!("{key}\n")).collect::<String>())?;
         }
         Ok(())
     }

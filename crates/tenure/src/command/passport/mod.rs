@@ -6,10 +6,10 @@ mod verify;
 use std::path::Path;
 
 use clap::{Args, Subcommand};
-use tenure_ledger::embedded::Archive;
+use tenure_ledger::embedded::ReadOnlyLedger;
 use tenure_ledger::signing::{KeyEntry, Keyring};
 use tenure_ledger::{Batch, Seq};
-use tenure_registrar::shell::ReplayError;
+use tenure_registrar::runtime::ReplayError;
 
 use crate::failure::Failure;
 
@@ -40,11 +40,11 @@ impl Passport {
 
 /// The keys of the ledger in `data`, as its own entries say.
 fn keyring_of(data: &Path) -> Result<Keyring, Failure> {
-    let archive = Archive::open(data)?.beside_a_writer();
+    let archive = ReadOnlyLedger::open(data)?.tolerate_active_writer();
     let mut keyring = Keyring::new(archive.identity().ledger);
     let mut after = Seq(0);
-    if let Some(checkpoint) = archive.beginning() {
-        let at = checkpoint.head.head.seq;
+    if let Some(checkpoint) = archive.oldest_checkpoint() {
+        let at = checkpoint.header.head.seq;
         keyring = checkpoint.verify().map_err(|reason| ReplayError::Checkpoint { at, reason })?;
         after = at;
     }

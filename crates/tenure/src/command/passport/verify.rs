@@ -14,7 +14,7 @@ use crate::failure::Failure;
 use crate::output::{Format, Table};
 
 /// More than any passport: what is longer is not read to its end.
-const MOST_BYTES: u64 = 1 << 16;
+const MAX_BYTES: u64 = 1 << 16;
 
 /// What must not be forgotten by whoever sees that a passport is genuine.
 const NOT_PROVEN: &str = "It does not prove that the lease still lives, nor that who shows it is the holder: keep the \
@@ -45,7 +45,7 @@ impl Verify {
     pub fn run(self) -> Result<(), Failure> {
         let mut keys = self.keys;
         let keyring = self.keys_from.as_deref().map(keyring_of).transpose()?;
-        keys.extend(keyring.iter().flat_map(Keyring::all).map(|(_, key, _)| key));
+        keys.extend(keyring.iter().flat_map(Keyring::all_keys).map(|(_, key, _)| key));
         let trusted: TrustedKeys = keys.into_iter().collect();
         let text = match self.passport.filter(|text| text != "-") {
             Some(text) => text,
@@ -62,7 +62,7 @@ impl Verify {
 fn from_standard_input() -> Result<String, Failure> {
     let mut text = String::new();
     std::io::stdin()
-        .take(MOST_BYTES)
+        .take(MAX_BYTES)
         .read_to_string(&mut text)
         .map_err(|error| Failure::new(exit::NO, "standard input holds no passport", &error))?;
     Ok(text)
@@ -97,7 +97,7 @@ fn add_authority(table: &mut Table, claims: &Claims, authority: &Authority) {
     }
     let [episodes, tool_calls, tokens, duration_ms] = authority.budget.amounts();
     let budget = tenure_api::Budget { episodes, tool_calls, tokens, duration_ms };
-    table.field("budget at first", crate::command::work::amounts(&budget));
+    table.field("budget at first", crate::command::work::format_amounts(&budget));
     if let Some(parent) = authority.parent {
         table.field("derived from", claims.ledger.lease_id(parent));
     }
@@ -114,7 +114,7 @@ fn as_json(claims: &Claims, retired_at: Option<u64>) -> Value {
         "fence": claims.fence.0,
         "fromTick": claims.at.0,
         "untilTick": claims.expires_at.0,
-        "authority": authority.map(|own| crate::command::log::authority(own, claims.ledger.tag())),
+        "authority": authority.map(|own| crate::command::log::work_authority_fields(own, claims.ledger.tag())),
         "keyId": claims.key_id.to_string(),
         "keyRetiredSeq": retired_at,
     })

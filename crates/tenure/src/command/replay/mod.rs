@@ -4,18 +4,18 @@ use std::str::FromStr;
 
 use clap::Args;
 use serde_json::{Value, json};
-use tenure_core::kernel::{ClockReading, LeaseView, State, Tick};
-use tenure_core::rules::time::{is_over, remaining};
-use tenure_registrar::Stamper;
-use tenure_registrar::shell::{BootClock, Clock as _};
+use tenure_core::kernel::{ClockReading, KernelState, LeaseView, Tick};
+use tenure_core::rules::time::{is_expired, remaining};
+use tenure_registrar::TickClock;
+use tenure_registrar::runtime::{BootClock, Clock as _};
 
-use self::past::Past;
-use crate::configuration::Place;
+use self::historical_state::HistoricalState;
+use crate::configuration::LedgerLocation;
 use crate::exit;
 use crate::failure::Failure;
-use crate::output::{Format, Table, time_of};
+use crate::output::{Format, Table, format_tick};
 
-mod past;
+mod historical_state;
 
 /// Shows who held what at a moment: the state that the events up to it add up to.
 ///
@@ -30,30 +30,31 @@ mod past;
 pub struct ReplayAt {
     /// The moment: a tick, `last` or `now`
     #[arg(long, value_name = "TICK")]
-    at: Moment,
+    at: PointInTime,
     #[command(flatten)]
-    place: Place,
+    location: LedgerLocation,
     #[command(flatten)]
     format: Format,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Moment {
+enum PointInTime {
     At(Tick),
     Last,
     Now,
 }
 
-impl FromStr for Moment {
+impl FromStr for PointInTime {
     type Err = &'static str;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         match text {
-            "last" => Ok(Moment::Last),
-            "now" => Ok(Moment::Now),
-            tick => {
-                tick.parse().map(|tick| Moment::At(Tick(tick))).map_err(|_| "not a tick, `last` or `now`")
-            }
+            "last" => Ok(PointInTime::Last),
+            "now" => Ok(PointInTime::Now),
+            tick => tick
+                .parse()
+                .map(|tick| PointInTime::At(Tick(tick)))
+                .map_err(|_| "not a tick, `last` or `now`"),
         }
     }
 }
@@ -61,48 +62,48 @@ impl FromStr for Moment {
 impl ReplayAt {
     /// Adds up what happened up to the moment.
     pub fn run(self) -> Result<(), Failure> {
-        let data = self.place.existing()?;
+        let data = self.location.existing_directory()?;
         let until = match self.at {
-            Moment::At(tick) => tick,
-            Moment::Last | Moment::Now => Tick(u64::MAX),
+            PointInTime::At(tick) => tick,
+            PointInTime::Last | PointInTime::Now => Tick(u64::MAX),
         };
-        let past = past::replay(&data, until)?;
+        let past = historical_state::replay(&data, until)?;
         let at = match self.at {
-            Moment::At(tick) => tick,
-            Moment::Last => past.state().now(),
-            Moment::Now => now(past.state())?,
+            PointInTime::At(tick) => tick,
+            PointInTime::Last => past.state().now(),
+            PointInTime::Now => now(past.state())?,
         };
         self.format.print(&as_json(&past, at), |_| as_text(&past, at))
     }
 }
 
 /// This moment on the ledger's clock. On another clock nothing is known of the time since the last event.
-fn now(state: &State) -> Result<Tick, Failure> {
+fn now(state: &KernelState) -> Result<Tick, Failure> {
     let clock = BootClock::new()
         .map_err(|error| Failure::new(exit::UNAVAILABLE, "this machine's clock cannot be read", &error))?;
     let reading = ClockReading { clock: clock.id(), microseconds: clock.microseconds() };
-    Ok(Stamper::resume(state, &reading).last())
+    Ok(TickClock::resume(state, &reading).last())
 }
 
-fn leases(state: &State) -> impl Iterator<Item = LeaseView<'_>> {
+fn leases(state: &KernelState) -> impl Iterator<Item = LeaseView<'_>> {
     state.leases_from(tenure_core::kernel::Fence(0))
 }
 
 /// How many live, how many are over but not announced, and how many wait.
-fn counts(state: &State, at: Tick) -> (usize, usize, usize) {
-    let live = leases(state).filter(|lease| !is_over(at.0, lease.terms.expires_at.0)).count();
-    let waiting = state.tickets().filter(|waiting| !is_over(at.0, waiting.until.0)).count();
-    (live, state.live_leases() - live, waiting)
+fn counts(state: &KernelState, at: Tick) -> (usize, usize, usize) {
+    let live = leases(state).filter(|lease| !is_expired(at.0, lease.terms.expires_at.0)).count();
+    let waiting = state.queue_tickets().filter(|waiting| !is_expired(at.0, waiting.until.0)).count();
+    (live, state.lease_count() - live, waiting)
 }
 
-fn as_text(past: &Past, at: Tick) -> String {
+fn as_text(past: &HistoricalState, at: Tick) -> String {
     let state = past.state();
     let heads =
         ["LEASE", "RESOURCE", "HOLDER", "MODE", "FENCE", "ISSUED TICK", "EXPIRES TICK", "REMAINING MS"];
-    let mut table = Table::with_heads(&heads);
+    let mut table = Table::with_header(&heads);
     for lease in leases(state) {
-        let left = remaining(at.0, lease.terms.expires_at.0) / 1_000;
-        let is_over = is_over(at.0, lease.terms.expires_at.0);
+        let remaining_ms = remaining(at.0, lease.terms.expires_at.0) / 1_000;
+        let is_expired = is_expired(at.0, lease.terms.expires_at.0);
         table.row([
             state.tag().lease_id(lease.fence),
             lease.resource.to_string(),
@@ -111,24 +112,24 @@ fn as_text(past: &Past, at: Tick) -> String {
             lease.fence.0.to_string(),
             lease.terms.issued_at.0.to_string(),
             lease.terms.expires_at.0.to_string(),
-            if is_over { "over".to_owned() } else { left.to_string() },
+            if is_expired { "over".to_owned() } else { remaining_ms.to_string() },
         ]);
     }
-    let (live, over, waiting) = counts(state, at);
-    let time = state.clock().map_or_else(String::new, |clock| format!(", {}", time_of(clock.anchor, at)));
-    let second = if past.has_second_opinion() { "; a second reader agrees" } else { "" };
+    let (live, expired, waiting) = counts(state, at);
+    let time = state.clock().map_or_else(String::new, |clock| format!(", {}", format_tick(clock.anchor, at)));
+    let second = if past.is_cross_checked() { "; a second reader agrees" } else { "" };
     format!(
-        "{table}At tick {}{time}: {live} live, {over} over but not announced, {waiting} waiting, {} ended since event \
+        "{table}At tick {}{time}: {live} live, {expired} over but not announced, {waiting} waiting, {} ended since event \
          {}. {} events were added up{second}.\n",
         at.0, past.ended, past.first.0, past.events
     )
 }
 
-fn as_json(past: &Past, at: Tick) -> Value {
+fn as_json(past: &HistoricalState, at: Tick) -> Value {
     let state = past.state();
-    let time = |tick| state.clock().map(|clock| time_of(clock.anchor, tick));
+    let time = |tick| state.clock().map(|clock| format_tick(clock.anchor, tick));
     let lease = |lease: LeaseView<'_>| {
-        let is_over = is_over(at.0, lease.terms.expires_at.0);
+        let is_over = is_expired(at.0, lease.terms.expires_at.0);
         json!({
             "id": state.tag().lease_id(lease.fence),
             "resource": lease.resource.as_str(),
@@ -152,7 +153,7 @@ fn as_json(past: &Past, at: Tick) -> Value {
         "lastSeq": past.last.0,
         "firstSeq": past.first.0,
         "events": past.events,
-        "secondOpinion": past.has_second_opinion(),
+        "secondOpinion": past.is_cross_checked(),
         "live": live,
         "over": over,
         "waiting": waiting,

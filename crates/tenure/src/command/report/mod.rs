@@ -3,11 +3,11 @@
 mod view;
 
 use clap::{Args, Subcommand};
-use tenure_api::BlockerReports;
+use tenure_api::BlockerReportList;
 
+use crate::client::with_local_client;
 use crate::failure::Failure;
 use crate::output::Format;
-use crate::server::ask_here;
 
 /// Shows which agents stopped because a file was not free, and lets them go on.
 ///
@@ -15,7 +15,7 @@ use crate::server::ask_here;
 /// and leaves a report: which file, who has it, for how long, and when something was last heard from that one. It waits for
 /// an instruction then: `tenure report resume`, `tenure give`, or a word in its own window.
 #[derive(Debug, Args)]
-pub struct Report {
+pub struct ReportArguments {
     #[command(subcommand)]
     command: ReportCommand,
 }
@@ -61,7 +61,7 @@ struct Resume {
     format: Format,
 }
 
-impl Report {
+impl ReportArguments {
     /// Runs the command to its end.
     pub fn run(self) -> Result<(), Failure> {
         match self.command {
@@ -74,21 +74,22 @@ impl Report {
 
 impl List {
     fn run(self) -> Result<(), Failure> {
-        let reports = ask_here(async |client| client.blocker_reports().await)?;
-        self.format.print_table(&BlockerReports { reports }, "No reports.\n", |all| view::table(&all.reports))
+        let reports = with_local_client(async |client| client.blocker_reports().await)?;
+        self.format
+            .print_table(&BlockerReportList { reports }, "No reports.\n", |all| view::table(&all.reports))
     }
 }
 
 impl Show {
     fn run(self) -> Result<(), Failure> {
-        let report = ask_here(async |client| client.blocker_report(&self.id).await)?;
+        let report = with_local_client(async |client| client.blocker_report(&self.id).await)?;
         self.format.print(&report, view::fields)
     }
 }
 
 impl Resume {
     fn run(self) -> Result<(), Failure> {
-        let report = ask_here(async |client| client.resume_report(&self.id).await)?;
-        self.format.print(&report, view::resumed)
+        let report = with_local_client(async |client| client.resume_blocked_session(&self.id).await)?;
+        self.format.print(&report, view::resume_message)
     }
 }

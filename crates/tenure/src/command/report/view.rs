@@ -2,21 +2,21 @@
 
 use tenure_api::BlockerReport;
 
-use crate::command::files::view::owner;
-use crate::duration::short;
+use crate::command::files::view::format_owner;
+use crate::duration::format_short;
 use crate::output::Table;
 
 pub fn table(reports: &[BlockerReport]) -> Table {
     let heads = ["REPORT", "STATE", "BLOCKED FILE", "WHO STOPPED", "OWNER", "LOCK AGE", "SINCE"];
-    let mut table = Table::with_heads(&heads);
+    let mut table = Table::with_header(&heads);
     for report in reports {
         table.row([
             report.id.clone(),
             report.state.clone(),
             report.blocked_file.clone(),
-            owner(&report.blocked),
-            owner(&report.owner),
-            short(report.lock_age_ms),
+            format_owner(&report.blocked),
+            format_owner(&report.owner),
+            format_short(report.lock_age_ms),
             report.blocked_at.clone(),
         ]);
     }
@@ -30,22 +30,22 @@ pub fn fields(report: &BlockerReport) -> Table {
     if let Some(root) = &report.root {
         table.field("working tree", root);
     }
-    table.field("owner identity", owner(&report.owner));
+    table.field("owner identity", format_owner(&report.owner));
     if !report.owner.task.is_empty() {
         table.field("owner's task", &report.owner.task);
     }
-    table.field("lock age", short(report.lock_age_ms));
+    table.field("lock age", format_short(report.lock_age_ms));
     table.field("last heartbeat", &report.last_heartbeat_at);
     table.field("retry interval", format!("{}s", report.retry_interval_seconds));
     table.field("state", &report.state);
-    table.field("who stopped", owner(&report.blocked));
+    table.field("who stopped", format_owner(&report.blocked));
     table.field("asked", &report.asked_at);
     table.field("blocked", &report.blocked_at);
     if !report.circle.is_empty() {
         table.field("wait for each other", report.circle.join(", "));
     }
     match &report.held_now_by {
-        Some(now) => table.field("held now by", owner(now)),
+        Some(now) => table.field("held now by", format_owner(now)),
         None => table.field("held now by", "nobody"),
     }
     if let Some(closed_at) = &report.closed_at {
@@ -54,10 +54,10 @@ pub fn fields(report: &BlockerReport) -> Table {
     table
 }
 
-pub fn resumed(report: &BlockerReport) -> String {
+pub fn resume_message(report: &BlockerReport) -> String {
     let text = format!(
         "{} has {} now. Tell it in its own window to go on.",
-        owner(&report.blocked),
+        format_owner(&report.blocked),
         report.blocked_file
     );
     text.replace(char::is_control, " ") + "\n"
@@ -66,7 +66,7 @@ pub fn resumed(report: &BlockerReport) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::command::files::view::tests::someone;
+    use crate::command::files::view::tests::sample_owner;
 
     // S4-34 to S4-39
     #[test]
@@ -76,12 +76,12 @@ mod tests {
             blocked_file: "src/a.rs".to_owned(),
             root: Some("/repo".to_owned()),
             resource: "FILE:0/src/a.rs".to_owned(),
-            owner: someone(),
+            owner: sample_owner(),
             lock_age_ms: 420_000,
             last_heartbeat_at: "2026-01-01T00:06:58.000Z".to_owned(),
             retry_interval_seconds: 180,
             state: "waiting_for_instruction".to_owned(),
-            blocked: tenure_api::FileOwner { session: "s2".to_owned(), ..someone() },
+            blocked: tenure_api::FileOwner { session: "s2".to_owned(), ..sample_owner() },
             asked_at: "2026-01-01T00:04:00.000Z".to_owned(),
             blocked_at: "2026-01-01T00:07:00.000Z".to_owned(),
             circle: vec!["claude/s2".to_owned(), "claude/s1".to_owned()],

@@ -7,11 +7,11 @@
 //! ```
 
 mod program;
-mod running;
+mod running_command;
 mod terminal;
-mod waiting;
+mod wait_progress;
 
-pub use self::program::cannot_run;
+pub use self::program::run_failure;
 
 use std::ffi::OsString;
 use std::process::ExitCode;
@@ -19,23 +19,23 @@ use std::time::Duration;
 
 use clap::Args;
 use rustix::process::Signal;
-use tenure_api::Acquire;
-use tenure_client::{Client, Guard, HoldError, Wait};
-use tenure_core::kernel::Span;
+use tenure_api::AcquireRequest;
+use tenure_client::{Client, HeldLease, HoldError, WaitLimit};
+use tenure_core::kernel::TickDuration;
 
-use self::running::{Outcome, Running};
-use self::waiting::Waiting;
-use super::wish::Wish;
+use self::running_command::{RunOutcome, RunningCommand};
+use self::wait_progress::WaitProgress;
+use super::lease_request::LeaseRequestArguments;
+use crate::client::with_client;
 use crate::daemon;
 use crate::duration::{milliseconds, parse};
 use crate::exit;
 use crate::failure::Failure;
-use crate::message::{complain, tell};
-use crate::server::ask;
-use crate::watched::{self, Guarded, Margins, Signals};
+use crate::message::{print_error, print_stderr};
+use crate::process_supervisor::{self, Signals, SupervisedProcess, TerminationMargins};
 
 /// How long a server may take to hear that we want nothing any more.
-const FAREWELL: Duration = Duration::from_secs(3);
+const RELEASE_TIMEOUT: Duration = Duration::from_secs(3);
 
 /// Runs a command while it holds a lease, and ends it before anybody else can have the lease.
 ///
@@ -54,7 +54,7 @@ pub struct Run {
     #[arg(long, required = true, value_name = "RESOURCE")]
     on: Vec<String>,
     #[command(flatten)]
-    wish: Wish,
+    request: LeaseRequestArguments,
     /// How long to wait for it [default: as long as it takes]
     #[arg(long, value_name = "DURATION", value_parser = parse, conflicts_with = "no_wait")]
     wait: Option<Duration>,
@@ -73,12 +73,12 @@ pub struct Run {
 }
 
 /// What `tenure run`, the worker and hooks start themselves as, beside the command. These are no commands for people.
-pub fn assistant(mut arguments: impl Iterator<Item = OsString>) -> Option<ExitCode> {
+pub fn run_internal_subcommand(mut arguments: impl Iterator<Item = OsString>) -> Option<ExitCode> {
     let name = arguments.nth(1)?;
     match name.to_str()? {
-        watched::NAME => Some(watched::run(&arguments.collect::<Vec<_>>())),
-        daemon::NAME => Some(daemon::run(arguments.next())),
-        terminal::NAME => Some(terminal::hand_over(arguments.next())),
+        process_supervisor::SUBCOMMAND => Some(process_supervisor::run(&arguments.collect::<Vec<_>>())),
+        daemon::SUBCOMMAND => Some(daemon::run(arguments.next())),
+        terminal::SUBCOMMAND => Some(terminal::transfer_foreground(arguments.next())),
         _ => None,
     }
 }
@@ -88,28 +88,28 @@ impl Run {
     pub fn run(self) -> Result<ExitCode, Failure> {
         let program = self.command.first().expect("the command line asks for one");
         program::check(program)?;
-        let ttl = Span::from_millis(self.wish.ttl);
-        let grace = self.kill_after.map(|grace| Span::from_millis(milliseconds(grace)));
+        let ttl = TickDuration::from_millis(self.request.ttl);
+        let grace = self.kill_after.map(|grace| TickDuration::from_millis(milliseconds(grace)));
         if grace.is_some_and(|grace| grace.0 > ttl.0 / 2) {
-            return Err(Failure::said(
+            return Err(Failure::from_message(
                 exit::USAGE,
                 "--kill-after is more than half of --ttl: the command would be ended before the lease can be renewed",
             ));
         }
-        let margins = Margins::for_lease(ttl, grace);
+        let margins = TerminationMargins::for_lease(ttl, grace);
         let wait = match self.wait {
-            _ if self.no_wait => Wait::No,
-            Some(wait) if wait.is_zero() => Wait::No,
-            Some(wait) => Wait::For(wait),
-            None => Wait::Forever,
+            _ if self.no_wait => WaitLimit::No,
+            Some(wait) if wait.is_zero() => WaitLimit::No,
+            Some(wait) => WaitLimit::For(wait),
+            None => WaitLimit::Forever,
         };
-        let wants = self.wish.requests(self.on, 0);
-        let waiting = Waiting::new(self.quiet);
-        ask(async |client| {
-            let code = run(&client, wants, wait, waiting, margins, &self.command).await;
+        let requests = self.request.requests(self.on, 0);
+        let waiting = WaitProgress::new(self.quiet);
+        with_client(async |client| {
+            let code = run(&client, requests, wait, waiting, margins, &self.command).await;
             // Then whoever gave up has left the queue, and whoever lost a lease has given it back. If the server does
             // not answer, it finds out by itself that we are gone.
-            let _ = tokio::time::timeout(FAREWELL, client.settle()).await;
+            let _ = tokio::time::timeout(RELEASE_TIMEOUT, client.drain()).await;
             code
         })
     }
@@ -117,55 +117,62 @@ impl Run {
 
 async fn run(
     client: &Client,
-    wants: Vec<Acquire>,
-    wait: Wait,
-    waiting: Waiting,
-    margins: Margins,
+    wants: Vec<AcquireRequest>,
+    wait: WaitLimit,
+    waiting: WaitProgress,
+    margins: TerminationMargins,
     command: &[OsString],
 ) -> Result<ExitCode, Failure> {
     let no_process = |error| Failure::new(exit::UNAVAILABLE, "the command cannot be watched", &error);
-    let mut signals = Signals::steering().map_err(no_process)?;
+    let mut signals = Signals::catch_forwarded().map_err(no_process)?;
     // It starts while the server is asked.
-    let guarded = Guarded::prepare(command).map_err(no_process)?;
+    let guarded = SupervisedProcess::prepare(command).map_err(no_process)?;
     let guard = tokio::select! {
         guard = hold(client, wants, wait, waiting) => guard?,
-        signal = interruption(&mut signals) => return Ok(exit::by_signal(signal.as_raw()).into()),
+        signal = interruption(&mut signals) => return Ok(exit::code_for_signal(signal.as_raw()).into()),
     };
     let names = names(&guard);
     let outcome =
-        Running::start(guarded, &guard, signals, margins, environment(&guard)).await.until_the_end().await;
+        RunningCommand::start(guarded, &guard, signals, margins, environment(&guard)).await.wait().await;
     let (reason, code) = match &outcome {
-        Outcome::Ended(ended) => (if ended.is_success() { "COMPLETED" } else { "ABORTED" }, ended.code()),
-        Outcome::NotStarted(_) => ("ABORTED", exit::CANNOT_EXECUTE),
-        Outcome::Lost { why, is_gone } => {
-            tell(&format!("tenure: {names} was lost, and the command was ended: {why}\n"));
+        RunOutcome::Ended(ended) => {
+            (if ended.is_success() { "COMPLETED" } else { "ABORTED" }, ended.exit_code())
+        }
+        RunOutcome::NotStarted(_) => ("ABORTED", exit::CANNOT_EXECUTE),
+        RunOutcome::Lost { why, is_gone } => {
+            print_stderr(&format!("tenure: {names} was lost, and the command was ended: {why}\n"));
             if !is_gone {
-                tell(
+                print_stderr(
                     "tenure: it still runs all the same: the system does not end it. Look for it before others go on.\n",
                 );
             }
             return Ok(exit::LOST.into());
         }
     };
-    if let Err(error) = guard.release_with(Some(reason)).await {
-        complain(&format!("{names} was not given back, and is free when its time is over"), &error);
+    if let Err(error) = guard.release_with_reason(Some(reason)).await {
+        print_error(&format!("{names} was not given back, and is free when its time is over"), &error);
     }
     match outcome {
-        Outcome::NotStarted(error) => Err(program::cannot_run(&command[0], &error)),
+        RunOutcome::NotStarted(error) => Err(program::run_failure(&command[0], &error)),
         _ => Ok(code.into()),
     }
 }
 
 /// Waits for the lease, and says how that goes.
-async fn hold(client: &Client, wants: Vec<Acquire>, wait: Wait, waiting: Waiting) -> Result<Guard, Failure> {
+async fn hold(
+    client: &Client,
+    wants: Vec<AcquireRequest>,
+    wait: WaitLimit,
+    waiting: WaitProgress,
+) -> Result<HeldLease, Failure> {
     let mut wants = wants;
     let holding = match wants.len() {
         1 => client.hold(wants.remove(0)),
         _ => client.hold_all(wants),
     };
     let holding = holding.wait(wait);
-    let held = match waiting.teller() {
-        Some(tell) => holding.on_queue(tell).await,
+    let held = match waiting.queue_callback() {
+        Some(callback) => holding.on_queue(callback).await,
         None => holding.await,
     };
     drop(waiting);
@@ -180,7 +187,7 @@ async fn hold(client: &Client, wants: Vec<Acquire>, wait: Wait, waiting: Waiting
 async fn interruption(signals: &mut Signals) -> Signal {
     loop {
         match signals.next().await {
-            Signal::TSTP => terminal::stop_with_the_job(),
+            Signal::TSTP => terminal::stop_job(),
             signal @ (Signal::INT | Signal::TERM | Signal::HUP | Signal::QUIT) => return signal,
             _ => {}
         }
@@ -188,7 +195,7 @@ async fn interruption(signals: &mut Signals) -> Signal {
 }
 
 /// What the command may know. The lease's token is not part of it: whoever has that could give the lease away.
-fn environment(guard: &Guard) -> Vec<(String, String)> {
+fn environment(guard: &HeldLease) -> Vec<(String, String)> {
     let leases = guard.leases();
     let list = |of: fn(&tenure_api::Lease) -> String| leases.iter().map(of).collect::<Vec<_>>().join(",");
     let variables = [
@@ -199,6 +206,6 @@ fn environment(guard: &Guard) -> Vec<(String, String)> {
     variables.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
 }
 
-fn names(guard: &Guard) -> String {
+fn names(guard: &HeldLease) -> String {
     guard.leases().iter().map(|lease| lease.resource.as_str()).collect::<Vec<_>>().join(", ")
 }

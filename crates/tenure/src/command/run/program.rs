@@ -23,25 +23,25 @@ pub fn check(program: &OsStr) -> Result<(), Failure> {
     }
     match candidates.iter().find(|candidate| candidate.is_file()) {
         Some(candidate) => check_file(candidate, program),
-        None => Err(cannot_run(program, &io::ErrorKind::NotFound.into())),
+        None => Err(run_failure(program, &io::ErrorKind::NotFound.into())),
     }
 }
 
 fn check_file(path: &Path, program: &OsStr) -> Result<(), Failure> {
-    let metadata = path.metadata().map_err(|error| cannot_run(program, &error))?;
+    let metadata = path.metadata().map_err(|error| run_failure(program, &error))?;
     let is_executable = metadata.is_file() && metadata.permissions().mode() & 0o111 != 0;
-    if is_executable { Ok(()) } else { Err(cannot_run(program, &io::ErrorKind::PermissionDenied.into())) }
+    if is_executable { Ok(()) } else { Err(run_failure(program, &io::ErrorKind::PermissionDenied.into())) }
 }
 
 /// The failure of a command that the system did not start, with the code that a shell gives it.
-pub fn cannot_run(program: &OsStr, error: &io::Error) -> Failure {
+pub fn run_failure(program: &OsStr, error: &io::Error) -> Failure {
     let program = program.display();
     match error.kind() {
-        io::ErrorKind::NotFound => Failure::said(
+        io::ErrorKind::NotFound => Failure::from_message(
             exit::NO_SUCH_COMMAND,
             &format!("there is no command {program}; look at how it is written, and at PATH"),
         ),
-        io::ErrorKind::PermissionDenied => Failure::said(
+        io::ErrorKind::PermissionDenied => Failure::from_message(
             exit::CANNOT_EXECUTE,
             &format!("{program} may not be executed; `chmod +x` lets it, if it is a program"),
         ),

@@ -9,7 +9,7 @@ use rustix::process::{Pid, Signal, getpgid, getpgrp, getpid, getppid, getsid, ki
 use rustix::termios::{OptionalActions, Termios, tcgetattr, tcgetpgrp, tcsetattr, tcsetpgrp};
 
 use crate::exit;
-use crate::message::complain;
+use crate::message::print_error;
 
 #[derive(Debug)]
 pub struct Terminal {
@@ -17,30 +17,30 @@ pub struct Terminal {
     settings: Option<Termios>,
     /// Whether the command gets it from the start. In a pipeline, such as one that ends in a pager, it gets it when
     /// it uses it.
-    is_given_first: bool,
+    starts_in_foreground: bool,
 }
 
 impl Terminal {
     /// The terminal, if standard input is one and this process is among those that it belongs to.
-    pub fn of_standard_input() -> Option<Self> {
+    pub fn from_standard_input() -> Option<Self> {
         tcgetpgrp(io::stdin()).ok()?;
         let is_given_first = io::stdout().is_terminal();
-        Some(Self { settings: tcgetattr(io::stdin()).ok(), is_given_first })
+        Some(Self { settings: tcgetattr(io::stdin()).ok(), starts_in_foreground: is_given_first })
     }
 
     /// Whether our job is in the foreground.
-    pub fn is_ours(&self) -> bool {
+    pub fn is_foreground(&self) -> bool {
         tcgetpgrp(io::stdin()) == Ok(getpgrp())
     }
 
     /// Gives it to the command as it begins or goes on, unless it is not ours to give. True: the command has it.
-    pub fn give_first(&self, group: Pid) -> bool {
-        self.is_given_first && self.give(group)
+    pub fn set_initial_foreground(&self, group: Pid) -> bool {
+        self.starts_in_foreground && self.set_foreground(group)
     }
 
     /// Gives it to the command, unless it is not ours to give. True: the command has it.
-    pub fn give(&self, group: Pid) -> bool {
-        if self.is_ours() {
+    pub fn set_foreground(&self, group: Pid) -> bool {
+        if self.is_foreground() {
             // Whoever fails here is in the background, and told so by the terminal.
             let _ = tcsetpgrp(io::stdin(), group);
         }
@@ -48,28 +48,28 @@ impl Terminal {
     }
 
     /// Takes it back, if the command has it. Only somebody in the foreground may do that, so one of us goes there.
-    pub fn take(&self, group: Pid) {
+    pub fn reclaim_foreground(&self, group: Pid) {
         if tcgetpgrp(io::stdin()) != Ok(group) {
             return;
         }
         let mut helper = Command::new("/proc/self/exe");
-        helper.args([NAME, &getpgrp().as_raw_nonzero().to_string()]);
+        helper.args([SUBCOMMAND, &getpgrp().as_raw_nonzero().to_string()]);
         helper.process_group(group.as_raw_nonzero().get()).stdout(Stdio::null());
         if let Err(error) = helper.status() {
-            complain("the terminal cannot be taken back from the command", &error);
+            print_error("the terminal cannot be taken back from the command", &error);
         }
     }
 
     /// Sets it as it was before.
-    pub fn reset(&self) {
-        if let Some(settings) = self.settings.as_ref().filter(|_| self.is_ours()) {
+    pub fn restore_settings(&self) {
+        if let Some(settings) = self.settings.as_ref().filter(|_| self.is_foreground()) {
             let _ = tcsetattr(io::stdin(), OptionalActions::Drain, settings);
         }
     }
 }
 
 /// Stops this process as Ctrl-Z stops others, until somebody lets it go on; not at all, if there is nobody who would.
-pub fn stop_with_the_job() {
+pub fn stop_job() {
     let parent = getppid();
     let is_in_a_shell = parent.is_some_and(|parent| {
         getsid(Some(parent)) == getsid(None) && getpgid(Some(parent)).is_ok_and(|group| group != getpgrp())
@@ -80,10 +80,10 @@ pub fn stop_with_the_job() {
 }
 
 /// What `tenure run` calls whoever takes the terminal back. A name that nobody types.
-pub const NAME: &str = "__hand-over-terminal";
+pub const SUBCOMMAND: &str = "__hand-over-terminal";
 
 /// Gives the terminal to another group, from within the one that has it.
-pub fn hand_over(group: Option<OsString>) -> ExitCode {
+pub fn transfer_foreground(group: Option<OsString>) -> ExitCode {
     let group = group.and_then(|group| group.to_str()?.parse().ok()).and_then(Pid::from_raw);
     match group.map(|group| tcsetpgrp(io::stdin(), group)) {
         Some(Ok(())) => ExitCode::SUCCESS,

@@ -2,13 +2,13 @@
 
 use clap::{Args, ValueEnum};
 use serde_json::{Map, Value};
-use tenure_api::{IntentRequest, Sessions};
+use tenure_api::{IntentRequest, IntentSessionList};
 
-use super::patience::Goal;
-use super::{patience, view};
+use super::wait::SessionGoal;
+use super::{view, wait};
+use crate::client::with_client;
 use crate::failure::Failure;
 use crate::output::Format;
-use crate::server::ask;
 
 /// Says what is wanted, and prints the session that it became.
 ///
@@ -20,7 +20,7 @@ use crate::server::ask;
 #[derive(Debug, Args)]
 pub struct Start {
     #[command(flatten)]
-    target: Target,
+    target: SessionTarget,
     /// Of a recording: from where, in milliseconds
     #[arg(long, value_name = "MILLISECONDS", conflicts_with = "service")]
     start_ms: Option<u64>,
@@ -42,7 +42,7 @@ pub struct Start {
 
 #[derive(Debug, Args)]
 #[group(required = true, multiple = false)]
-struct Target {
+struct SessionTarget {
     /// Which channel
     #[arg(long, value_name = "REFERENCE")]
     service: Option<String>,
@@ -56,10 +56,10 @@ impl Start {
     pub fn run(self) -> Result<(), Failure> {
         let (wait, format) = (self.wait, self.format);
         let request = self.request();
-        let (accepted, session) = ask(async |client| {
-            let accepted = client.intend(&request).await?;
+        let (accepted, session) = with_client(async |client| {
+            let accepted = client.submit_intent(&request).await?;
             let session = match wait {
-                true => Some(patience::until(&client, &accepted.session_id, Goal::Decided).await?),
+                true => Some(wait::wait_until(&client, &accepted.session_id, SessionGoal::Decided).await?),
                 false => None,
             };
             Ok((accepted, session))
@@ -68,7 +68,7 @@ impl Start {
             Some(session) => format.print(session, view::fields)?,
             None => format.print(&accepted, view::accepted)?,
         }
-        session.map_or(Ok(()), |session| patience::verdict(&session))
+        session.map_or(Ok(()), |session| wait::check_outcome(&session))
     }
 
     fn request(self) -> IntentRequest {
@@ -112,10 +112,10 @@ pub struct Stop {
 impl Stop {
     /// Asks for its end.
     pub fn run(self) -> Result<(), Failure> {
-        let (accepted, session) = ask(async |client| {
-            let accepted = client.stop_session(&self.id).await?;
+        let (accepted, session) = with_client(async |client| {
+            let accepted = client.stop_intent_session(&self.id).await?;
             let session = match self.wait {
-                true => Some(patience::until(&client, &self.id, Goal::Over).await?),
+                true => Some(wait::wait_until(&client, &self.id, SessionGoal::Ended).await?),
                 false => None,
             };
             Ok((accepted, session))
@@ -137,13 +137,13 @@ impl Stop {
 pub struct List {
     /// Only those in this state
     #[arg(long, value_enum)]
-    state: Option<State>,
+    state: Option<StateFilter>,
     #[command(flatten)]
     format: Format,
 }
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
-enum State {
+enum StateFilter {
     /// No worker has taken it
     New,
     /// Its leases are held, its pipeline is about to start
@@ -160,14 +160,15 @@ impl List {
     /// Reads the list and prints it.
     pub fn run(self) -> Result<(), Failure> {
         let state = self.state.map(|state| match state {
-            State::New => "NEW",
-            State::Starting => "STARTING",
-            State::Running => "RUNNING",
-            State::Stopping => "STOPPING",
-            State::Ended => "ENDED",
+            StateFilter::New => "NEW",
+            StateFilter::Starting => "STARTING",
+            StateFilter::Running => "RUNNING",
+            StateFilter::Stopping => "STOPPING",
+            StateFilter::Ended => "ENDED",
         });
-        let sessions = ask(async |client| Ok(client.sessions(state).await?))?;
-        self.format.print_table(&Sessions { sessions }, "No sessions.\n", |all| view::table(&all.sessions))
+        let sessions = with_client(async |client| Ok(client.intent_sessions(state).await?))?;
+        self.format
+            .print_table(&IntentSessionList { sessions }, "No sessions.\n", |all| view::table(&all.sessions))
     }
 }
 
@@ -191,12 +192,12 @@ pub struct Show {
 impl Show {
     /// Asks for it and prints it.
     pub fn run(self) -> Result<(), Failure> {
-        let session = ask(async |client| match self.wait {
-            true => patience::until(&client, &self.id, Goal::Decided).await,
-            false => Ok(client.session(&self.id).await?),
+        let session = with_client(async |client| match self.wait {
+            true => wait::wait_until(&client, &self.id, SessionGoal::Decided).await,
+            false => Ok(client.intent_session(&self.id).await?),
         })?;
         self.format.print(&session, view::fields)?;
-        if self.wait { patience::verdict(&session) } else { Ok(()) }
+        if self.wait { wait::check_outcome(&session) } else { Ok(()) }
     }
 }
 
@@ -208,13 +209,13 @@ mod tests {
     use super::*;
 
     #[derive(Parser)]
-    struct Line {
+    struct TestArguments {
         #[command(flatten)]
         start: Start,
     }
 
     fn request(line: &str) -> Result<Value, String> {
-        let line = Line::try_parse_from(line.split(' ')).map_err(|error| error.to_string())?;
+        let line = TestArguments::try_parse_from(line.split(' ')).map_err(|error| error.to_string())?;
         Ok(serde_json::to_value(line.start.request()).unwrap())
     }
 

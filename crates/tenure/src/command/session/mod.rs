@@ -1,8 +1,8 @@
 //! `tenure session`.
 
 mod commands;
-mod patience;
 mod view;
+mod wait;
 
 use clap::{Args, Subcommand};
 
@@ -13,7 +13,7 @@ use crate::failure::Failure;
 /// Whoever wants a channel or a recording says so, and is told a session at once. The one worker takes it, with its leases,
 /// and runs its pipeline; docs/guides/intents.md shows how. All of this needs the scope `v3:write`.
 #[derive(Debug, Args)]
-pub struct Session {
+pub struct SessionArguments {
     #[command(subcommand)]
     command: SessionCommand,
 }
@@ -26,7 +26,7 @@ enum SessionCommand {
     List(commands::List),
 }
 
-impl Session {
+impl SessionArguments {
     /// Runs the command to its end.
     pub fn run(self) -> Result<(), Failure> {
         match self.command {

@@ -1,11 +1,11 @@
 //! Sessions as people read them.
 
-use tenure_api::{IntentAccepted, SessionView};
+use tenure_api::{AcceptedIntent, IntentSessionView};
 
 use crate::output::Table;
 
-pub fn table(sessions: &[SessionView]) -> Table {
-    let mut table = Table::with_heads(&["SESSION", "STATE", "WHAT", "PROFILE", "TUNER", "OUTCOME", "SINCE"]);
+pub fn table(sessions: &[IntentSessionView]) -> Table {
+    let mut table = Table::with_header(&["SESSION", "STATE", "WHAT", "PROFILE", "TUNER", "OUTCOME", "SINCE"]);
     for session in sessions {
         let tuner = session.slot.map_or_else(|| "-".to_owned(), |slot| slot.to_string());
         table.row([
@@ -21,7 +21,7 @@ pub fn table(sessions: &[SessionView]) -> Table {
     table
 }
 
-pub fn fields(session: &SessionView) -> Table {
+pub fn fields(session: &IntentSessionView) -> Table {
     let mut table = Table::default();
     table.field("session", &session.session_id);
     table.field("state", &session.state);
@@ -57,7 +57,7 @@ pub fn fields(session: &SessionView) -> Table {
 }
 
 /// What an intent became, or where a session is that was asked to end.
-pub fn accepted(accepted: &IntentAccepted) -> Table {
+pub fn accepted(accepted: &AcceptedIntent) -> Table {
     let mut table = Table::default();
     table.field("session", &accepted.session_id);
     table.field("state", &accepted.state);
@@ -72,7 +72,7 @@ pub fn accepted(accepted: &IntentAccepted) -> Table {
 }
 
 /// The channel, or the recording and from where.
-fn what(session: &SessionView) -> String {
+fn what(session: &IntentSessionView) -> String {
     match (&session.service_ref, &session.recording_id) {
         (Some(service), _) => service.clone(),
         (None, Some(recording)) => match session.start_ms {
@@ -87,7 +87,7 @@ fn what(session: &SessionView) -> String {
 mod tests {
     use super::*;
 
-    fn running() -> SessionView {
+    fn running() -> IntentSessionView {
         serde_json::from_str(
             r#"{"session_id":"7c0e9a","state":"RUNNING","correlationId":"tv-7","serviceRef":"1:0:19:283D:3FB:1:C00000:0:0:0:",
                 "profileID":"hd","params":{"subtitles":"de","cut":4},"slot":1,"worker":"worker:b:1:2:3","process":"pid 123",
@@ -96,7 +96,7 @@ mod tests {
         .unwrap()
     }
 
-    fn refused() -> SessionView {
+    fn refused() -> IntentSessionView {
         serde_json::from_str(
             r#"{"session_id":"99","state":"ENDED","reason":"R_LEASE_BUSY","outcome":"REJECTED_BUSY",
                 "detail":"recording:film:10 is held by 7c0e9a","correlationId":"x\u001b[2J","recordingID":"film","startMs":10500,

@@ -1,13 +1,13 @@
 //! `tenure token create`.
 
 use clap::Args;
-use tenure_api::CreateToken;
+use tenure_api::ApiTokenRequest;
 
+use crate::client::with_client;
 use crate::duration::parse_milliseconds;
 use crate::failure::Failure;
-use crate::message::tell;
-use crate::output::{write_answer, write_text};
-use crate::server::ask;
+use crate::message::print_stderr;
+use crate::output::{write_json, write_text};
 
 /// Makes a token and prints its secret, which is shown this one time only.
 ///
@@ -36,14 +36,17 @@ impl Create {
     /// Makes it.
     pub fn run(self) -> Result<(), Failure> {
         let Self { name, scopes, resources, expires_in: expires_in_ms, json } = self;
-        let request = CreateToken { name, scopes, resources, expires_in_ms };
-        let created = ask(async |client| Ok(client.create_token(&request).await?))?;
+        let request = ApiTokenRequest { name, scopes, resources, expires_in_ms };
+        let created = with_client(async |client| Ok(client.create_token(&request).await?))?;
         if json {
-            write_answer(&created)?;
+            write_json(&created)?;
         } else {
             write_text(&format!("{}\n", created.secret))?;
             let token = &created.token;
-            tell(&format!("Token {} of {} was made. Its secret is not shown again.\n", token.id, token.name));
+            print_stderr(&format!(
+                "Token {} of {} was made. Its secret is not shown again.\n",
+                token.id, token.name
+            ));
         }
         Ok(())
     }

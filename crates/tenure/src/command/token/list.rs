@@ -1,11 +1,11 @@
 //! `tenure token list`.
 
 use clap::Args;
-use tenure_api::{Token, Tokens};
+use tenure_api::{ApiTokenList, ApiTokenView};
 
+use crate::client::with_client;
 use crate::failure::Failure;
 use crate::output::{Format, Table};
-use crate::server::ask;
 
 /// Shows every token that is good, without its secret.
 #[derive(Debug, Args)]
@@ -17,16 +17,18 @@ pub struct List {
 impl List {
     /// Reads the list and prints it.
     pub fn run(self) -> Result<(), Failure> {
-        let tokens = ask(async |client| Ok(client.tokens().await?))?;
-        self.format.print_table(&Tokens { tokens }, "No tokens. `tenure token create` makes one.\n", |all| {
-            table(&all.tokens)
-        })
+        let tokens = with_client(async |client| Ok(client.tokens().await?))?;
+        self.format.print_table(
+            &ApiTokenList { tokens },
+            "No tokens. `tenure token create` makes one.\n",
+            |all| table(&all.tokens),
+        )
     }
 }
 
-fn table(tokens: &[Token]) -> Table {
+fn table(tokens: &[ApiTokenView]) -> Table {
     let mut table =
-        Table::with_heads(&["TOKEN", "NAME", "SCOPES", "RESOURCES", "CREATED", "EXPIRES", "LAST USED"]);
+        Table::with_header(&["TOKEN", "NAME", "SCOPES", "RESOURCES", "CREATED", "EXPIRES", "LAST USED"]);
     let or_dash = |time: &Option<String>| time.clone().unwrap_or_else(|| "-".to_owned());
     for token in tokens {
         let resources = if token.resources.is_empty() { "all".to_owned() } else { token.resources.join(" ") };

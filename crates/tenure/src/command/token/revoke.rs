@@ -2,9 +2,9 @@
 
 use clap::Args;
 
+use crate::client::with_client;
 use crate::failure::Failure;
 use crate::output::Format;
-use crate::server::ask;
 
 /// Makes a token worthless at once, and ends the leases that were taken with it.
 ///
@@ -21,7 +21,7 @@ pub struct Revoke {
 impl Revoke {
     /// Revokes it.
     pub fn run(self) -> Result<(), Failure> {
-        let revoked = ask(async |client| Ok(client.revoke_token(&self.id).await?))?;
+        let revoked = with_client(async |client| Ok(client.revoke_token(&self.id).await?))?;
         self.format.print(&revoked, |revoked| {
             let (token, leases) = (&revoked.token, revoked.revoked_leases);
             let were = if leases == 1 { "lease was" } else { "leases were" };

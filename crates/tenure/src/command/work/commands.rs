@@ -4,15 +4,18 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use clap::Args;
-use tenure_api::{Budget, ClaimWork, DeriveWork, OneLease, Purpose, ReleaseWork, SpendWork};
+use tenure_api::{
+    Budget, LeaseResponse, SpendPurpose, WorkClaimRequest, WorkDerivationRequest, WorkReleaseRequest,
+    WorkSpendRequest,
+};
 
-use super::amounts::{Allowed, Amounts, Key};
+use super::arguments::{BudgetArguments, IdempotencyKeyArguments, ScopeArguments};
 use super::view;
+use crate::client::with_client;
 use crate::command::lease_token::LeaseToken;
 use crate::duration::parse_milliseconds;
 use crate::failure::Failure;
 use crate::output::Format;
-use crate::server::ask;
 
 /// Claims a piece of work, and says what its holder may do and how much of it.
 ///
@@ -31,11 +34,11 @@ pub struct Claim {
     #[arg(long, value_name = "DURATION", value_parser = parse_milliseconds)]
     ttl: Option<u64>,
     #[command(flatten)]
-    allowed: Allowed,
+    scope: ScopeArguments,
     #[command(flatten)]
-    amounts: Amounts,
+    amounts: BudgetArguments,
     #[command(flatten)]
-    key: Key,
+    key: IdempotencyKeyArguments,
     /// Write the token to this file, which only its owner can read, and not to standard output
     #[arg(long, value_name = "FILE")]
     token_file: Option<PathBuf>,
@@ -47,16 +50,16 @@ impl Claim {
     /// Asks for it.
     pub fn run(self) -> Result<(), Failure> {
         let key = self.key.read()?;
-        let request = ClaimWork {
+        let request = WorkClaimRequest {
             work_id: self.work_id,
             actor_id: self.actor_id,
             ttl_ms: self.ttl,
-            scope: self.allowed.scope(),
+            scope: self.scope.scope(),
             budget: Some(self.amounts.bounds()),
             labels: BTreeMap::new(),
         };
-        let granted = ask(async |client| Ok(client.claim_work(&request, key.as_ref()).await?))?;
-        view::hand_out(granted, self.token_file.as_deref(), self.format)
+        let granted = with_client(async |client| Ok(client.claim_work(&request, key.as_ref()).await?))?;
+        view::print_granted(granted, self.token_file.as_deref(), self.format)
     }
 }
 
@@ -81,11 +84,11 @@ pub struct Derive {
     #[arg(long, value_name = "DURATION", value_parser = parse_milliseconds)]
     ttl: u64,
     #[command(flatten)]
-    allowed: Allowed,
+    scope: ScopeArguments,
     #[command(flatten)]
-    amounts: Amounts,
+    amounts: BudgetArguments,
     #[command(flatten)]
-    key: Key,
+    key: IdempotencyKeyArguments,
     #[command(flatten)]
     token: LeaseToken,
     /// Write the new lease's token to this file, which only its owner can read, and not to standard output
@@ -99,17 +102,17 @@ impl Derive {
     /// Asks for it.
     pub fn run(self) -> Result<(), Failure> {
         let key = self.key.read()?;
-        let request = DeriveWork {
+        let request = WorkDerivationRequest {
             lease_id: self.lease_id,
             token: self.token.read()?.expose().to_owned(),
             work_id: self.work_id,
             actor_id: self.actor_id,
             ttl_ms: self.ttl,
-            scope: self.allowed.scope(),
+            scope: self.scope.scope(),
             budget: self.amounts.budget(),
         };
-        let granted = ask(async |client| Ok(client.derive_work(&request, key.as_ref()).await?))?;
-        view::hand_out(granted, self.new_token_file.as_deref(), self.format)
+        let granted = with_client(async |client| Ok(client.derive_work(&request, key.as_ref()).await?))?;
+        view::print_granted(granted, self.new_token_file.as_deref(), self.format)
     }
 }
 
@@ -124,7 +127,7 @@ pub struct Spend {
     #[arg(value_name = "LEASE")]
     lease_id: String,
     #[command(flatten)]
-    amounts: Amounts,
+    amounts: BudgetArguments,
     /// On which work; the lease has to allow it
     #[arg(long = "work", value_name = "WORK")]
     work_id: Option<String>,
@@ -135,7 +138,7 @@ pub struct Spend {
     #[arg(long, value_name = "NAMESPACE")]
     namespace: Option<String>,
     #[command(flatten)]
-    key: Key,
+    key: IdempotencyKeyArguments,
     #[command(flatten)]
     token: LeaseToken,
     #[command(flatten)]
@@ -146,20 +149,20 @@ impl Spend {
     /// Spends it.
     pub fn run(self) -> Result<(), Failure> {
         let key = self.key.read()?;
-        let purpose = Purpose { work_id: self.work_id, tool: self.tool, namespace: self.namespace };
+        let purpose = SpendPurpose { work_id: self.work_id, tool: self.tool, namespace: self.namespace };
         let Budget { episodes, tool_calls, tokens, duration_ms } = self.amounts.budget();
-        let request = SpendWork {
+        let request = WorkSpendRequest {
             lease_id: self.lease_id,
             token: self.token.read()?.expose().to_owned(),
             episodes,
             tool_calls,
             tokens,
             duration_ms,
-            purpose: (purpose != Purpose::default()).then_some(purpose),
+            purpose: (purpose != SpendPurpose::default()).then_some(purpose),
         };
-        let spent = ask(async |client| Ok(client.spend_work(&request, key.as_ref()).await?))?;
+        let spent = with_client(async |client| Ok(client.spend_work(&request, key.as_ref()).await?))?;
         self.format.print(&spent, |spent| {
-            format!("{} has left: {}\n", spent.lease_id, view::amounts(&spent.remaining))
+            format!("{} has left: {}\n", spent.lease_id, view::format_amounts(&spent.remaining))
         })
     }
 }
@@ -182,9 +185,9 @@ impl Release {
     /// Releases it.
     pub fn run(self) -> Result<(), Failure> {
         let token = self.token.read()?.expose().to_owned();
-        let request = ReleaseWork { lease_id: self.lease_id, token, reason: None };
-        let lease = ask(async |client| Ok(client.release_work(&request).await?))?;
-        self.format.print(&OneLease { lease }, |OneLease { lease }| {
+        let request = WorkReleaseRequest { lease_id: self.lease_id, token, reason: None };
+        let lease = with_client(async |client| Ok(client.release_work(&request).await?))?;
+        self.format.print(&LeaseResponse { lease }, |LeaseResponse { lease }| {
             let end = lease.end.as_deref().unwrap_or("RELEASED");
             format!("{} on {} is over: {end}\n", lease.id, lease.resource)
         })
@@ -206,7 +209,7 @@ pub struct Show {
 impl Show {
     /// Asks for it and prints it.
     pub fn run(self) -> Result<(), Failure> {
-        let shown = ask(async |client| Ok(client.work(&self.lease_id).await?))?;
+        let shown = with_client(async |client| Ok(client.work(&self.lease_id).await?))?;
         self.format.print(&shown, view::fields)
     }
 }

@@ -1,12 +1,12 @@
 //! `tenure work`.
 
-mod amounts;
+mod arguments;
 mod commands;
 mod view;
 
 use clap::{Args, Subcommand};
 
-pub use self::view::amounts;
+pub use self::view::format_amounts;
 use crate::failure::Failure;
 
 /// Leases on work that say what their holder may do, and how much of it.

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use tenure_api::{Budget, GrantedWork, OneWork, Work};
+use tenure_api::{Budget, WorkGrant, WorkResponse, WorkView};
 use tenure_core::authority::Budget as Most;
 
 use crate::command::{lease_token, lease_view};
@@ -10,14 +10,18 @@ use crate::failure::Failure;
 use crate::output::{Format, Table};
 
 /// Everything about one lease and what it allows.
-pub fn fields(shown: &OneWork) -> Table {
+pub fn fields(shown: &WorkResponse) -> Table {
     let mut table = lease_view::fields(&shown.lease);
     add(&mut table, &shown.work);
     table
 }
 
 /// Prints what was granted, with its token, unless that goes to a file.
-pub fn hand_out(mut granted: GrantedWork, token_file: Option<&Path>, format: Format) -> Result<(), Failure> {
+pub fn print_granted(
+    mut granted: WorkGrant,
+    token_file: Option<&Path>,
+    format: Format,
+) -> Result<(), Failure> {
     if let Some(path) = token_file {
         lease_token::write(path, &granted.token)?;
         granted.token.clear();
@@ -26,7 +30,7 @@ pub fn hand_out(mut granted: GrantedWork, token_file: Option<&Path>, format: For
 }
 
 /// What was granted. Its token stands in it, unless it is kept elsewhere.
-fn granted(granted: &GrantedWork) -> Table {
+fn granted(granted: &WorkGrant) -> Table {
     let mut table = Table::default();
     table.field("lease", &granted.lease.id);
     table.field("resource", &granted.lease.resource);
@@ -45,7 +49,7 @@ fn list(names: &[String]) -> String {
     if names.is_empty() { "nothing".to_owned() } else { names.join(", ") }
 }
 
-fn add(table: &mut Table, work: &Work) {
+fn add(table: &mut Table, work: &WorkView) {
     match &work.scope {
         None => table.field("allows", "everything"),
         Some(scope) => {
@@ -54,10 +58,10 @@ fn add(table: &mut Table, work: &Work) {
             table.field("allows in", list(&scope.namespaces));
         }
     }
-    table.field("budget", amounts(&work.budget));
-    table.field("spent", amounts(&work.spent));
-    table.field("given away", amounts(&work.given));
-    table.field("left", amounts(&work.remaining));
+    table.field("budget", format_amounts(&work.budget));
+    table.field("spent", format_amounts(&work.spent));
+    table.field("given away", format_amounts(&work.given));
+    table.field("left", format_amounts(&work.remaining));
     if let Some(parent) = &work.parent {
         table.field("derived from", parent);
     }
@@ -66,7 +70,7 @@ fn add(table: &mut Table, work: &Work) {
     }
 }
 
-pub fn amounts(budget: &Budget) -> String {
+pub fn format_amounts(budget: &Budget) -> String {
     let named = [
         (budget.episodes, "episodes"),
         (budget.tool_calls, "tool calls"),
@@ -75,7 +79,7 @@ pub fn amounts(budget: &Budget) -> String {
     ];
     let word = |(amount, name): (u64, &str)| match amount {
         // Nobody ever comes near it.
-        amount if amount > Most::LARGEST / 2 => format!("any {name}"),
+        amount if amount > Most::MAX_AMOUNT / 2 => format!("any {name}"),
         amount => format!("{amount} {name}"),
     };
     named.map(word).join(", ")

@@ -7,7 +7,7 @@
 //!                the tools
 //! ```
 
-mod caller;
+mod authentication;
 
 use std::convert::Infallible;
 use std::future::Future;
@@ -34,7 +34,7 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::{sleep, timeout};
 
-use self::caller::Callers;
+use self::authentication::Authenticator;
 use super::service::Tools;
 
 /// The one address under which there is something.
@@ -46,24 +46,24 @@ const ANSWER_TIME: Duration = Duration::from_secs(60);
 /// What was asked must be answered within this time when it is told to stop.
 const DRAIN_TIME: Duration = Duration::from_secs(8);
 /// How many connections there may be. The rest waits until one ends.
-const MOST_CONNECTIONS: usize = 512;
+const MAX_CONNECTIONS: usize = 512;
 /// A manifest has at most 256 entries of at most 4 KiB.
-const LARGEST_BODY: usize = 2 * 1024 * 1024;
+const MAX_BODY_BYTES: usize = 2 * 1024 * 1024;
 
 #[derive(Debug)]
-pub struct Door {
+pub struct HttpSettings {
     pub listen: SocketAddr,
     /// What else this server is called.
     pub hosts: Vec<String>,
     /// Whether callers without a token are let in, with the rights of this process.
-    pub is_open: bool,
+    pub allows_anonymous: bool,
 }
 
 type Answer = Response<BoxBody<Bytes, Infallible>>;
 
-struct Desk {
+struct HttpHandler {
     hosts: HostCheck,
-    callers: Callers,
+    callers: Authenticator,
     service: StreamableHttpService<Tools, NeverSessionManager>,
 }
 
@@ -71,27 +71,27 @@ struct Desk {
 pub async fn serve(
     tools: Tools,
     client: Client,
-    door: &Door,
+    door: &HttpSettings,
     ready: impl FnOnce(SocketAddr),
     stop: impl Future<Output = ()>,
 ) -> io::Result<()> {
     let listener = TcpListener::bind(door.listen).await?;
     let address = listener.local_addr()?;
-    let desk = Arc::new(Desk {
+    let handler = Arc::new(HttpHandler {
         hosts: HostCheck::new(address, &door.hosts),
-        callers: Callers::new(client, door.is_open),
+        callers: Authenticator::new(client, door.allows_anonymous),
         service: service(tools),
     });
     ready(address);
-    let room = Arc::new(Semaphore::new(MOST_CONNECTIONS));
+    let permits = Arc::new(Semaphore::new(MAX_CONNECTIONS));
     let graceful = GracefulShutdown::new();
     tokio::pin!(stop);
     loop {
         let (stream, permit) = tokio::select! {
             () = &mut stop => break,
-            next = next(&listener, &room) => next,
+            next = next(&listener, &permits) => next,
         };
-        let desk = desk.clone();
+        let desk = handler.clone();
         let answer = service_fn(move |request| {
             let desk = desk.clone();
             async move { Ok::<_, Infallible>(desk.answer(request).await) }
@@ -118,7 +118,7 @@ fn service(tools: Tools) -> StreamableHttpService<Tools, NeverSessionManager> {
     let configuration = StreamableHttpServerConfig::default()
         .with_legacy_session_mode(false)
         .with_json_response(true)
-        .with_max_request_body_bytes(LARGEST_BODY)
+        .with_max_request_body_bytes(MAX_BODY_BYTES)
         .disable_allowed_hosts()
         .disable_allowed_origins();
     StreamableHttpService::new(move || Ok(tools.clone()), Arc::default(), configuration)
@@ -140,25 +140,26 @@ async fn next(listener: &TcpListener, room: &Arc<Semaphore>) -> (TcpStream, Opti
     }
 }
 
-impl Desk {
+impl HttpHandler {
     async fn answer(&self, mut request: Request<Incoming>) -> Answer {
         if let Err(problem) = self.hosts.check(request.headers(), request.uri()) {
-            return refusal(&problem);
+            return problem_response(&problem);
         }
         if request.uri().path() != PATH {
-            return refusal(&Problem::new(Code::NotFound, format!("everything is under {PATH}")));
+            return problem_response(&Problem::new(Code::NotFound, format!("everything is under {PATH}")));
         }
-        match self.callers.client_of(request.headers()) {
+        match self.callers.client_for(request.headers()) {
             // Always there, so that nobody speaks with rights that are not meant for them.
             Ok(client) => request.extensions_mut().insert(client),
-            Err(problem) => return refusal(&problem),
+            Err(problem) => return problem_response(&problem),
         };
-        let slow = || refusal(&Problem::new(Code::TooSlow, "the request took too long; send it again"));
+        let slow =
+            || problem_response(&Problem::new(Code::TooSlow, "the request took too long; send it again"));
         timeout(ANSWER_TIME, self.service.handle(request)).await.unwrap_or_else(|_| slow())
     }
 }
 
-fn refusal(problem: &Problem) -> Answer {
+fn problem_response(problem: &Problem) -> Answer {
     let body = serde_json::to_vec(problem).unwrap_or_default();
     let mut answer = Response::new(Full::new(Bytes::from(body)).boxed());
     *answer.status_mut() = StatusCode::from_u16(problem.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);

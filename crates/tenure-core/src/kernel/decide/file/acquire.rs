@@ -2,84 +2,96 @@
 
 use std::collections::BTreeSet;
 
-use super::contend::contend;
-use super::hear::introduce;
-use crate::kernel::answer::Refusal;
-use crate::kernel::draft::Draft;
+use super::activity::upsert_session;
+use super::contention::record_contention;
+use crate::kernel::decision_builder::DecisionBuilder;
 use crate::kernel::file::{
-    FileAcquire, FileAnswer, FileWant, Introduction, LeftFile, Owner, Sign, TicketEnd,
+    FileAcquire, FileOutcome, FileOwner, FileRequest, FileSessionActivity, FileSessionInfo, RetryTicketEnd,
+    UncommittedFile,
 };
 use crate::kernel::name::{Holder, Resource};
+use crate::kernel::outcome::Rejection;
 use crate::kernel::value::Nonce;
 
 /// What the session has already, and what those above it have, counts as granted.
-pub(super) fn acquire(draft: &mut Draft<'_>, acquire: &FileAcquire) -> Result<FileAnswer, Refusal> {
+pub(super) fn acquire(
+    draft: &mut DecisionBuilder<'_>,
+    acquire: &FileAcquire,
+) -> Result<FileOutcome, Rejection> {
     super::check_files(&acquire.files)?;
-    let sign = if acquire.background { Sign::Background } else { Sign::Active };
-    introduce(draft, &acquire.session, sign)?;
-    let family = family_of(draft, acquire);
-    let names = super::names_of(&acquire.files);
-    names.iter().for_each(|(resource, _)| draft.settle(resource));
+    let sign = if acquire.background { FileSessionActivity::Background } else { FileSessionActivity::Active };
+    upsert_session(draft, &acquire.session, sign)?;
+    let family = with_ancestors(draft, acquire);
+    let names = super::distinct_names(&acquire.files);
+    names.iter().for_each(|(resource, _)| draft.expire_and_serve(resource));
 
-    let in_the_way: Vec<(&FileWant, Vec<Holder>)> =
-        acquire.files.iter().map(|file| (file, in_the_way(draft, &family, file))).collect();
+    let in_the_way: Vec<(&FileRequest, Vec<Holder>)> =
+        acquire.files.iter().map(|file| (file, blocking_holders(draft, &family, file))).collect();
     let held: Vec<_> = in_the_way.into_iter().filter(|(_, holders)| !holders.is_empty()).collect();
     if held.is_empty() {
         return grant(draft, acquire, &family, &names);
     }
     let all: Vec<Holder> = held.iter().flat_map(|(_, holders)| holders.iter().cloned()).collect();
-    let sessions = super::unchecked(draft, &all, &acquire.checked);
+    let sessions = super::unchecked_sessions(draft, &all, &acquire.checked);
     if !sessions.is_empty() {
-        return Ok(FileAnswer::MustCheck { sessions });
+        return Ok(FileOutcome::CheckRequired { sessions });
     }
-    contend(draft, &acquire.session.id, &family, &held)
+    record_contention(draft, &acquire.session.id, &family, &held)
 }
 
 /// The session and everybody above it.
-fn family_of(draft: &Draft<'_>, acquire: &FileAcquire) -> Vec<Holder> {
+fn with_ancestors(draft: &DecisionBuilder<'_>, acquire: &FileAcquire) -> Vec<Holder> {
     let session = &acquire.session;
     let parent = session.parent.iter().cloned();
-    let above = session.parent.iter().flat_map(|parent| draft.state.file_family_above(parent));
+    let above = session.parent.iter().flat_map(|parent| draft.state.file_session_ancestors(parent));
     std::iter::once(session.id.clone()).chain(parent).chain(above).collect()
 }
 
 /// Who is in the way on any name of a file.
-pub(super) fn in_the_way(draft: &Draft<'_>, family: &[Holder], file: &FileWant) -> Vec<Holder> {
-    file.names().flat_map(|(resource, _)| draft.in_the_way_of(family, resource)).collect()
+pub(super) fn blocking_holders(
+    draft: &DecisionBuilder<'_>,
+    family: &[Holder],
+    file: &FileRequest,
+) -> Vec<Holder> {
+    file.names().flat_map(|(resource, _)| draft.file_blockers(family, resource)).collect()
 }
 
 fn grant(
-    draft: &mut Draft<'_>,
+    draft: &mut DecisionBuilder<'_>,
     acquire: &FileAcquire,
     family: &[Holder],
     names: &[(&Resource, Nonce)],
-) -> Result<FileAnswer, Refusal> {
+) -> Result<FileOutcome, Rejection> {
     let session = &acquire.session.id;
     let missing: Vec<_> =
         names.iter().filter(|(resource, _)| draft.lease_on_file(resource).is_none()).copied().collect();
-    super::check_room(draft, missing.len())?;
-    draft.close_tickets_for(session, names.iter().map(|(resource, _)| *resource), TicketEnd::Served);
+    super::check_can_grant_files(draft, missing.len())?;
+    draft.close_retry_tickets_for(
+        session,
+        names.iter().map(|(resource, _)| *resource),
+        RetryTicketEnd::Served,
+    );
     let mut leases = Vec::with_capacity(missing.len());
     for (resource, nonce) in missing {
         leases.push(draft.grant_file(session, resource, nonce, None)?);
     }
-    let left = left_by_others(draft, &acquire.session, family, &acquire.files);
-    Ok(FileAnswer::Granted { leases, left })
+    let left = uncommitted_by_unrelated_sessions(draft, &acquire.session, family, &acquire.files);
+    Ok(FileOutcome::Granted { leases, uncommitted: left })
 }
 
 /// What of this another family let go of without a commit. Who speaks for the same session of the same process is of the same.
-fn left_by_others(
-    draft: &Draft<'_>,
-    own: &Introduction,
+fn uncommitted_by_unrelated_sessions(
+    draft: &DecisionBuilder<'_>,
+    own: &FileSessionInfo,
     family: &[Holder],
-    files: &[FileWant],
-) -> Vec<(Resource, LeftFile)> {
-    let is_own = |owner: &Owner| {
+    files: &[FileRequest],
+) -> Vec<(Resource, UncommittedFile)> {
+    let is_own = |owner: &FileOwner| {
         family.contains(&owner.holder) || owner.process == own.process && owner.session == own.session
     };
     let mut told = BTreeSet::new();
     let files = files.iter().map(|file| &file.resource).filter(|resource| told.insert(*resource));
-    let left = files.filter_map(|resource| Some((resource, draft.state.left_file(resource)?)));
+    let left = files.filter_map(|resource| Some((resource, draft.state.uncommitted_file(resource)?)));
     left.filter(|(_, left)| !is_own(&left.owner))
         .map(|(resource, left)| (resource.clone(), left.clone()))
         .collect()

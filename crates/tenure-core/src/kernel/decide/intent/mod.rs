@@ -4,103 +4,123 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::check_detail;
-use crate::kernel::answer::{Answer, Refusal};
-use crate::kernel::command::{Acquire, Contention};
-use crate::kernel::draft::{Draft, Grant, Place};
-use crate::kernel::event::{Cause, Event};
+use crate::kernel::command::{Acquire, ContentionPolicy};
+use crate::kernel::decision_builder::{DecisionBuilder, Grant, QueuePosition};
+use crate::kernel::event::{Event, RevocationCause};
 use crate::kernel::intent::{
-    Accept, Accepted, GUARD, IntentAnswer, IntentCommand, IntentEvent, Kept, ORCHESTRATOR, Session,
-    SessionEnd, SessionState, Take, orchestrator, slot_of, tuner,
+    AcceptIntent, IntentAcceptance, IntentCommand, IntentEvent, IntentOutcome, IntentSession,
+    IntentSessionEnd, IntentSessionState, KeepAliveOutcome, LEADER_LOCK, ORCHESTRATOR_PRINCIPAL, TakeSession,
+    orchestrator_principal, tuner_resource, tuner_slot,
 };
-use crate::kernel::limits::SESSIONS_AT_ONCE;
-use crate::kernel::mode::Mode;
+use crate::kernel::lease_request::{Alternatives, LeaseRequest};
+use crate::kernel::limits::MAX_INTENT_SESSIONS_PER_COMMAND;
+use crate::kernel::mode::LeaseMode;
 use crate::kernel::name::{Holder, Principal, Resource};
-use crate::kernel::state::{LeaseEntry, State};
-use crate::kernel::value::{Fence, Nonce, Span, Tick};
-use crate::kernel::want::{Others, Want};
+use crate::kernel::outcome::{CommandOutcome, Rejection};
+use crate::kernel::state::{KernelState, LeaseEntry};
+use crate::kernel::value::{Fence, Nonce, Tick, TickDuration};
 use crate::rules::names::{InvalidInput, stored_id};
 use crate::rules::time::extends;
 
-pub(super) fn decide(draft: &mut Draft<'_>, command: &IntentCommand) -> Result<Answer, Refusal> {
+pub(super) fn decide(
+    draft: &mut DecisionBuilder<'_>,
+    command: &IntentCommand,
+) -> Result<CommandOutcome, Rejection> {
     let answer = match command {
         IntentCommand::Accept(request) => accept(draft, request),
         IntentCommand::Stop { session, by } => stop(draft, session, by),
         IntentCommand::Take(request) => take(draft, request),
-        IntentCommand::Run { session, guard, process } => run(draft, session, *guard, process),
-        IntentCommand::Keep { guard, ttl, sessions } => keep(draft, *guard, *ttl, sessions),
+        IntentCommand::Run { session, leader: guard, process } => run(draft, session, *guard, process),
+        IntentCommand::KeepAlive { guard, ttl, sessions } => keep_alive(draft, *guard, *ttl, sessions),
         IntentCommand::Finish { session, guard, end, detail } => finish(draft, session, *guard, *end, detail),
         IntentCommand::Wipe { guard, sessions } => wipe(draft, *guard, sessions),
     };
-    answer.map(|answer| Answer::Intent(Box::new(answer)))
+    answer.map(|answer| CommandOutcome::Intent(Box::new(answer)))
 }
 
-fn known<'a>(draft: &Draft<'a>, session: &Holder) -> Result<&'a Session, Refusal> {
-    let state: &'a State = draft.state;
-    state.session(session).ok_or(Refusal::NoSuchSession)
+fn find_session<'a>(draft: &DecisionBuilder<'a>, session: &Holder) -> Result<&'a IntentSession, Rejection> {
+    let state: &'a KernelState = draft.state;
+    state.intent_session(session).ok_or(Rejection::NoSuchSession)
 }
 
 /// The guard, if it lives. Whoever asks under another one has been replaced, or was never the worker.
-fn guarded<'a>(draft: &Draft<'a>, fence: Fence) -> Result<&'a LeaseEntry, Refusal> {
-    let state: &'a State = draft.state;
-    let lease = state.find_lease(fence).filter(|lease| draft.lives(lease));
+fn check_leader<'a>(draft: &DecisionBuilder<'a>, fence: Fence) -> Result<&'a LeaseEntry, Rejection> {
+    let state: &'a KernelState = draft.state;
+    let lease = state.find_lease(fence).filter(|lease| draft.is_active(lease));
     let is_guard = |lease: &&LeaseEntry| {
         // Several could hold it together in another mode, and anybody could hold it as a plain lease.
-        state.resource_name(lease.resource).as_str() == GUARD
-            && lease.terms.mode == Mode::Exclusive
-            && state.principal_of(lease.holder).1.as_str() == ORCHESTRATOR
+        state.resource_name(lease.resource).as_str() == LEADER_LOCK
+            && lease.terms.mode == LeaseMode::Exclusive
+            && state.principal_of(lease.holder).1.as_str() == ORCHESTRATOR_PRINCIPAL
     };
-    lease.filter(is_guard).ok_or(Refusal::GuardLost)
+    lease.filter(is_guard).ok_or(Rejection::LeaderLost)
 }
 
 /// A session that a worker has, under the guard that it was taken with.
-fn own<'a>(draft: &Draft<'a>, session: &Holder, guard: Fence) -> Result<&'a Session, Refusal> {
-    guarded(draft, guard)?;
-    let session = known(draft, session)?;
+fn owned_session<'a>(
+    draft: &DecisionBuilder<'a>,
+    session: &Holder,
+    guard: Fence,
+) -> Result<&'a IntentSession, Rejection> {
+    check_leader(draft, guard)?;
+    let session = find_session(draft, session)?;
     let is_own = session.worker.as_ref().is_some_and(|(_, taken)| *taken == guard);
-    if session.state.is_taken() && !is_own { Err(Refusal::GuardLost) } else { Ok(session) }
+    if session.state.is_taken() && !is_own { Err(Rejection::LeaderLost) } else { Ok(session) }
 }
 
 /// So many sessions in one request are too many for one decision.
-fn check_count(sessions: &[Holder]) -> Result<(), Refusal> {
-    if sessions.len() > SESSIONS_AT_ONCE {
-        let reason =
-            format!("has {} entries; at most {SESSIONS_AT_ONCE} are allowed; ask in parts", sessions.len());
+fn check_count(sessions: &[Holder]) -> Result<(), Rejection> {
+    if sessions.len() > MAX_INTENT_SESSIONS_PER_COMMAND {
+        let reason = format!(
+            "has {} entries; at most {MAX_INTENT_SESSIONS_PER_COMMAND} are allowed; ask in parts",
+            sessions.len()
+        );
         return Err(InvalidInput::new("sessions", reason).into());
     }
     Ok(())
 }
 
-fn now_at(session: &Session) -> IntentAnswer {
-    IntentAnswer::Now { state: session.state, end: session.end }
+fn current_outcome(session: &IntentSession) -> IntentOutcome {
+    IntentOutcome::Current { state: session.state, end: session.end }
 }
 
-fn now_in(state: SessionState) -> IntentAnswer {
-    IntentAnswer::Now { state, end: None }
+fn outcome_in_state(state: IntentSessionState) -> IntentOutcome {
+    IntentOutcome::Current { state, end: None }
 }
 
 /// No lease is asked for, unless the caller wants it so; then before everything else, so that of two equal requests one
 /// is refused.
-fn accept(draft: &mut Draft<'_>, accept: &Accept) -> Result<IntentAnswer, Refusal> {
+fn accept(draft: &mut DecisionBuilder<'_>, accept: &AcceptIntent) -> Result<IntentOutcome, Rejection> {
     accept.intent.check()?;
-    let want = accept.lease.map(|(ttl, nonce)| target_of(accept, ttl, nonce));
+    let want = accept.lease.map(|(ttl, nonce)| target_request(accept, ttl, nonce));
     if let Some(want) = &want {
         super::acquire::check_ttl(draft, want.ttl)?;
-        draft.check_is_not_held_back()?;
+        draft.check_not_in_restore_quarantine()?;
         check_is_free(draft, want)?;
     }
-    if let Some(session) = before(draft, accept) {
-        return Ok(IntentAnswer::Accepted { session: session.id.clone(), is_new: false });
+    if let Some(session) = existing_session(draft, accept) {
+        return Ok(IntentOutcome::Accepted { session: session.id.clone(), is_new: false });
     }
-    check_may_begin(draft, accept)?;
+    check_can_start_session(draft, accept)?;
     // Before the first event: a refusal leaves no lease behind that belongs to no session.
-    let start_by = draft.now.checked_add(accept.patience.max(Span(1))).ok_or(Refusal::Exhausted)?;
+    let start_by =
+        draft.now.checked_add(accept.wait_timeout.max(TickDuration(1))).ok_or(Rejection::Exhausted)?;
     if let Some(want) = &want {
         draft.check_may_grant()?;
-        let (holder, principal, resource) = (&accept.session, &orchestrator(), &want.resource);
+        let (holder, principal, resource) = (&accept.session, &orchestrator_principal(), &want.resource);
         let (key, ticket, continues, authority) = (None, None, None, None);
-        draft.issue(Grant { holder, principal, want, resource, key, ticket, continues, authority })?;
+        draft.issue(Grant {
+            holder,
+            principal,
+            request: want,
+            resource,
+            key,
+            ticket,
+            continues,
+            authority,
+        })?;
     }
-    draft.push(Event::Intent(Box::new(IntentEvent::Accepted(Accepted {
+    draft.push(Event::Intent(Box::new(IntentEvent::Accepted(IntentAcceptance {
         session: accept.session.clone(),
         intent: accept.intent.clone(),
         key: accept.key,
@@ -108,98 +128,98 @@ fn accept(draft: &mut Draft<'_>, accept: &Accept) -> Result<IntentAnswer, Refusa
         at: draft.now,
         start_by,
     }))));
-    Ok(IntentAnswer::Accepted { session: accept.session.clone(), is_new: true })
+    Ok(IntentOutcome::Accepted { session: accept.session.clone(), is_new: true })
 }
 
 /// The session that the same request became, if that goes on. One that is over, announced or not, is none: what is
 /// wanted begins anew.
-fn before<'a>(draft: &mut Draft<'a>, accept: &Accept) -> Option<&'a Session> {
+fn existing_session<'a>(draft: &mut DecisionBuilder<'a>, accept: &AcceptIntent) -> Option<&'a IntentSession> {
     let state = draft.state;
     let keys = [Some(accept.key), accept.previous_key].into_iter().flatten();
     let kind = accept.intent.target.kind();
-    let mut sessions = keys.filter_map(|key| state.session_under(key, kind));
-    sessions.find(|session| draft.over(session).is_none())
+    let mut sessions = keys.filter_map(|key| state.intent_session_by_key(key, kind));
+    sessions.find(|session| draft.outcome_if_ended(session).is_none())
 }
 
-fn check_may_begin(draft: &Draft<'_>, accept: &Accept) -> Result<(), Refusal> {
-    draft.check_has_room()?;
+fn check_can_start_session(draft: &DecisionBuilder<'_>, accept: &AcceptIntent) -> Result<(), Rejection> {
+    draft.check_has_space()?;
     let limits = draft.state.limits();
-    let (live, bytes) = draft.live_sessions();
-    let own = Session::bytes_of(&accept.session, &accept.intent, &accept.principal);
-    if live >= limits.sessions || bytes + own > limits.session_bytes {
-        return Err(Refusal::TooManySessions { most: limits.sessions });
+    let (live, bytes) = draft.active_intent_session_usage();
+    let own = IntentSession::byte_size_of(&accept.session, &accept.intent, &accept.principal);
+    if live >= limits.max_intent_sessions || bytes + own > limits.max_intent_session_bytes {
+        return Err(Rejection::TooManySessions { most: limits.max_intent_sessions });
     }
     // What it holds is found by its name, so that has to be nobody's.
     let (state, id) = (draft.state, &accept.session);
-    let is_busy = state.find_holder(id).is_some_and(|holder| !state.rests(holder));
-    if state.session(id).is_some()
+    let is_busy = state.find_holder(id).is_some_and(|holder| !state.is_idle(holder));
+    if state.intent_session(id).is_some()
         || state.file_session(id).is_some()
         || is_busy
-        || !state.may_be(id, &orchestrator(), draft.now)
+        || !state.can_use_holder(id, &orchestrator_principal(), draft.now)
     {
-        return Err(Refusal::HolderTaken { holder: id.clone() });
+        return Err(Rejection::HolderTaken { holder: id.clone() });
     }
     Ok(())
 }
 
-fn target_of(accept: &Accept, ttl: Span, nonce: Nonce) -> Want {
-    Want::new(accept.intent.target.resource(), Mode::Exclusive, ttl, nonce)
+fn target_request(accept: &AcceptIntent, ttl: TickDuration, nonce: Nonce) -> LeaseRequest {
+    LeaseRequest::new(accept.intent.target.resource(), LeaseMode::Exclusive, ttl, nonce)
 }
 
-fn check_is_free(draft: &mut Draft<'_>, want: &Want) -> Result<(), Refusal> {
-    draft.settle(&want.resource);
-    let waiting = draft.waiting_on(&want.resource);
-    let Some(blocker) = draft.blockers(&want.resource, want.mode, Place::default()).next() else {
+fn check_is_free(draft: &mut DecisionBuilder<'_>, want: &LeaseRequest) -> Result<(), Rejection> {
+    draft.expire_and_serve(&want.resource);
+    let waiting = draft.waiter_count(&want.resource);
+    let Some(blocker) = draft.blockers(&want.resource, want.mode, QueuePosition::default()).next() else {
         return Ok(());
     };
     let (resource, holder) = (want.resource.clone(), blocker.holder.clone());
-    Err(Refusal::Held { resource, holder, until: blocker.until, waiting })
+    Err(Rejection::Held { resource, holder, until: blocker.until, waiting })
 }
 
 /// First the target, then the first tuner that is free. What the session has already is refreshed: a take may be
 /// repeated.
-fn take(draft: &mut Draft<'_>, take: &Take) -> Result<IntentAnswer, Refusal> {
-    let session = own(draft, &take.session, take.guard)?;
-    if let Some(over) = draft.over(session) {
+fn take(draft: &mut DecisionBuilder<'_>, take: &TakeSession) -> Result<IntentOutcome, Rejection> {
+    let session = owned_session(draft, &take.session, take.leader)?;
+    if let Some(over) = draft.outcome_if_ended(session) {
         return Ok(over);
     }
     match session.state {
         // Nothing is wrong with the session: it waits until something can be granted again.
-        SessionState::New => draft.check_may_grant()?,
-        SessionState::Starting => {}
-        _ => return Ok(now_at(session)),
+        IntentSessionState::New => draft.check_may_grant()?,
+        IntentSessionState::Starting => {}
+        _ => return Ok(current_outcome(session)),
     }
     check(draft, take)?;
     let resource = session.intent.target.resource();
-    if let Some(holder) = in_the_way(draft, session, &resource) {
+    if let Some(holder) = blocking_holder(draft, session, &resource) {
         let detail = format!("{} is held by {holder}", stored_id(resource.as_str()));
-        return Ok(draft.end_session(session, SessionEnd::Busy, &detail));
+        return Ok(draft.end_intent_session(session, IntentSessionEnd::Busy, &detail));
     }
-    let Some(wants) = wants(take, session, resource) else {
-        return Ok(draft.end_session(session, SessionEnd::NoTuner, "there is no tuner"));
+    let Some(wants) = session_requests(take, session, resource) else {
+        return Ok(draft.end_intent_session(session, IntentSessionEnd::NoTuner, "there is no tuner"));
     };
     let acquire = Acquire {
-        principal: orchestrator(),
+        principal: orchestrator_principal(),
         holder: session.id.clone(),
-        wants,
-        contention: Contention::RefreshOwn,
+        requests: wants,
+        contention_policy: ContentionPolicy::RefreshOwn,
         key: None,
     };
     match super::acquire::acquire(draft, &acquire, None) {
-        Ok(Answer::Granted { leases }) => Ok(start(draft, take, session, leases)),
+        Ok(CommandOutcome::Granted { leases }) => Ok(start(draft, take, session, leases)),
         // The target is free or the session's own, so it is the tuners that are not.
-        Err(Refusal::Held { holder, .. }) => {
-            let detail = format!("every tuner is in use, one of them by {}", holder.stored());
-            Ok(draft.end_session(session, SessionEnd::NoTuner, &detail))
+        Err(Rejection::Held { holder, .. }) => {
+            let detail = format!("every tuner is in use, one of them by {}", holder.to_stored_id());
+            Ok(draft.end_intent_session(session, IntentSessionEnd::NoTuner, &detail))
         }
         Err(refusal) => Err(refusal),
-        Ok(_) => Err(Refusal::Exhausted),
+        Ok(_) => Err(Rejection::Exhausted),
     }
 }
 
 /// What is wrong with the request is no reason to end the session.
-fn check(draft: &Draft<'_>, take: &Take) -> Result<(), Refusal> {
-    let most = draft.state.limits().alternatives;
+fn check(draft: &DecisionBuilder<'_>, take: &TakeSession) -> Result<(), Rejection> {
+    let most = draft.state.limits().max_alternatives;
     if usize::try_from(take.slots).is_ok_and(|slots| slots <= most) {
         return super::acquire::check_ttl(draft, take.ttl);
     }
@@ -208,61 +228,78 @@ fn check(draft: &Draft<'_>, take: &Take) -> Result<(), Refusal> {
 
 /// Who has the target or waits for it; nobody, if the session has it already. Names are cut to what fits into a text for
 /// people.
-fn in_the_way(draft: &mut Draft<'_>, session: &Session, resource: &Resource) -> Option<Holder> {
+fn blocking_holder(
+    draft: &mut DecisionBuilder<'_>,
+    session: &IntentSession,
+    resource: &Resource,
+) -> Option<Holder> {
     let slot = draft.state.find_resource(resource)?;
-    draft.settle(resource);
-    if draft.living_leases_of(&session.id).iter().any(|lease| lease.resource == slot) {
+    draft.expire_and_serve(resource);
+    if draft.active_leases_of(&session.id).iter().any(|lease| lease.resource == slot) {
         return None;
     }
-    let mut blockers = draft.blockers(resource, Mode::Exclusive, Place::default());
-    blockers.next().map(|blocker| blocker.holder.stored())
+    let mut blockers = draft.blockers(resource, LeaseMode::Exclusive, QueuePosition::default());
+    blockers.next().map(|blocker| blocker.holder.to_stored_id())
 }
 
 /// What the session needs; nothing, if there are no tuners and it needs one.
-fn wants(take: &Take, session: &Session, resource: Resource) -> Option<Vec<Want>> {
-    let want = |resource: Resource, others: Others, nonce: Nonce| Want {
+fn session_requests(
+    take: &TakeSession,
+    session: &IntentSession,
+    resource: Resource,
+) -> Option<Vec<LeaseRequest>> {
+    let want = |resource: Resource, others: Alternatives, nonce: Nonce| LeaseRequest {
         resource,
-        others,
-        mode: Mode::Exclusive,
+        alternatives: others,
+        mode: LeaseMode::Exclusive,
         ttl: take.ttl,
         nonce,
         labels: Default::default(),
     };
     let [of_target, of_tuner] = take.nonces;
-    let mut wants = vec![want(resource, Others::default(), of_target)];
-    if session.intent.target.needs_tuner() {
+    let mut wants = vec![want(resource, Alternatives::default(), of_target)];
+    if session.intent.target.requires_tuner() {
         // The one that it has already, if this is a repetition.
         let first = session.slot.or((take.slots > 0).then_some(0))?;
         let others = if session.slot.is_some() { 0..0 } else { 1..take.slots };
-        wants.push(want(tuner(first), Others::new(others.map(tuner)), of_tuner));
+        wants.push(want(tuner_resource(first), Alternatives::new(others.map(tuner_resource)), of_tuner));
     }
     Some(wants)
 }
 
-fn start(draft: &mut Draft<'_>, take: &Take, session: &Session, leases: Vec<Fence>) -> IntentAnswer {
-    let (until, slot) = held(draft, &leases, session.slot);
-    if session.state == SessionState::New {
-        let guard = draft.state.find_lease(take.guard).expect("the guard lives");
+fn start(
+    draft: &mut DecisionBuilder<'_>,
+    take: &TakeSession,
+    session: &IntentSession,
+    leases: Vec<Fence>,
+) -> IntentOutcome {
+    let (until, slot) = earliest_expiry_and_slot(draft, &leases, session.slot);
+    if session.state == IntentSessionState::New {
+        let guard = draft.state.find_lease(take.leader).expect("the guard lives");
         let worker = draft.state.holder_name(guard.holder).clone();
         let starting = IntentEvent::Starting {
             session: session.id.clone(),
             at: draft.now,
             worker,
-            guard: take.guard,
+            leader: take.leader,
             slot,
         };
         draft.push(Event::Intent(Box::new(starting)));
     }
-    IntentAnswer::Taken { leases, slot, until }
+    IntentOutcome::Taken { leases, slot, until }
 }
 
 /// When the first of these leases is over, and which of them is a tuner.
-fn held(draft: &Draft<'_>, leases: &[Fence], slot: Option<u32>) -> (Tick, Option<u32>) {
+fn earliest_expiry_and_slot(
+    draft: &DecisionBuilder<'_>,
+    leases: &[Fence],
+    slot: Option<u32>,
+) -> (Tick, Option<u32>) {
     let (mut until, mut slot) = (Tick(u64::MAX), slot);
     for fence in leases {
-        let (end, resource) = draft.held_until(*fence).expect("it was just granted or renewed");
+        let (end, resource) = draft.expiry_and_resource_of(*fence).expect("it was just granted or renewed");
         until = until.min(end);
-        slot = slot.or_else(|| slot_of(resource));
+        slot = slot.or_else(|| tuner_slot(resource));
     }
     (until, slot)
 }
@@ -270,59 +307,65 @@ fn held(draft: &Draft<'_>, leases: &[Fence], slot: Option<u32>) -> (Tick, Option
 /// Somebody may have asked for its end meanwhile, or it may have lost a lease: then it does not run, and the answer says
 /// where it is.
 fn run(
-    draft: &mut Draft<'_>,
+    draft: &mut DecisionBuilder<'_>,
     session: &Holder,
     guard: Fence,
     process: &Arc<str>,
-) -> Result<IntentAnswer, Refusal> {
+) -> Result<IntentOutcome, Rejection> {
     check_detail(process)?;
-    let session = own(draft, session, guard)?;
-    if let Some(over) = draft.over(session) {
+    let session = owned_session(draft, session, guard)?;
+    if let Some(over) = draft.outcome_if_ended(session) {
         return Ok(over);
     }
-    draft.check_is_not_held_back()?;
-    if session.state != SessionState::Starting {
-        return Ok(now_at(session));
+    draft.check_not_in_restore_quarantine()?;
+    if session.state != IntentSessionState::Starting {
+        return Ok(current_outcome(session));
     }
     draft.push(Event::Intent(Box::new(IntentEvent::Running {
         session: session.id.clone(),
         at: draft.now,
         process: process.clone(),
     })));
-    Ok(now_in(SessionState::Running))
+    Ok(outcome_in_state(IntentSessionState::Running))
 }
 
 /// A lost lease is never made anew: its session is over, or ends with this very decision. One that is named twice is
 /// kept once.
-fn keep(
-    draft: &mut Draft<'_>,
+fn keep_alive(
+    draft: &mut DecisionBuilder<'_>,
     guard: Fence,
-    ttl: Span,
+    ttl: TickDuration,
     sessions: &[Holder],
-) -> Result<IntentAnswer, Refusal> {
-    let lease = guarded(draft, guard)?;
+) -> Result<IntentOutcome, Rejection> {
+    let lease = check_leader(draft, guard)?;
     check_count(sessions)?;
     super::acquire::check_ttl(draft, ttl)?;
     draft.check_may_renew()?;
-    draft.now.checked_add(ttl).ok_or(Refusal::Exhausted)?;
+    draft.now.checked_add(ttl).ok_or(Rejection::Exhausted)?;
     let until = renew(draft, lease, ttl);
     let mut kept = BTreeMap::new();
-    let mut keep = |session| *kept.entry(session).or_insert_with(|| keep_one(draft, session, guard, ttl));
-    Ok(IntentAnswer::Kept { until, sessions: sessions.iter().map(&mut keep).collect() })
+    let mut keep =
+        |session| *kept.entry(session).or_insert_with(|| keep_alive_one(draft, session, guard, ttl));
+    Ok(IntentOutcome::KeptAlive { until, sessions: sessions.iter().map(&mut keep).collect() })
 }
 
-fn keep_one(draft: &mut Draft<'_>, session: &Holder, guard: Fence, ttl: Span) -> Kept {
-    let Ok(session) = own(draft, session, guard) else { return Kept::Lost };
-    if draft.over(session).is_some() || !session.state.is_taken() {
-        return Kept::Lost;
+fn keep_alive_one(
+    draft: &mut DecisionBuilder<'_>,
+    session: &Holder,
+    guard: Fence,
+    ttl: TickDuration,
+) -> KeepAliveOutcome {
+    let Ok(session) = owned_session(draft, session, guard) else { return KeepAliveOutcome::Lost };
+    if draft.outcome_if_ended(session).is_some() || !session.state.is_taken() {
+        return KeepAliveOutcome::Lost;
     }
-    let leases = draft.living_leases_of(&session.id);
+    let leases = draft.active_leases_of(&session.id);
     let ends = leases.into_iter().map(|lease| renew(draft, lease, ttl));
     // A session that is taken has at least one.
-    Kept::Until { until: ends.min().unwrap_or_default(), state: session.state }
+    KeepAliveOutcome::Active { until: ends.min().unwrap_or_default(), state: session.state }
 }
 
-fn renew(draft: &mut Draft<'_>, lease: &LeaseEntry, ttl: Span) -> Tick {
+fn renew(draft: &mut DecisionBuilder<'_>, lease: &LeaseEntry, ttl: TickDuration) -> Tick {
     let expires_at = draft.now.saturating_add(ttl);
     if !extends(lease.terms.expires_at.0, expires_at.0) {
         return lease.terms.expires_at;
@@ -334,61 +377,71 @@ fn renew(draft: &mut Draft<'_>, lease: &LeaseEntry, ttl: Span) -> Tick {
 /// What the session holds is given back in the same decision. One that is over stays as it is, and so does one that
 /// was over before anybody said so.
 fn finish(
-    draft: &mut Draft<'_>,
+    draft: &mut DecisionBuilder<'_>,
     session: &Holder,
     guard: Fence,
-    end: SessionEnd,
+    end: IntentSessionEnd,
     detail: &str,
-) -> Result<IntentAnswer, Refusal> {
+) -> Result<IntentOutcome, Rejection> {
     check_detail(detail)?;
-    let session = own(draft, session, guard)?;
-    if let Some(over) = draft.over(session) {
+    let session = owned_session(draft, session, guard)?;
+    if let Some(over) = draft.outcome_if_ended(session) {
         return Ok(over);
     }
     // One that was never taken cannot have been carried out: whoever says so knows another ledger.
-    if session.state == SessionState::New {
-        return Err(Refusal::GuardLost);
+    if session.state == IntentSessionState::New {
+        return Err(Rejection::LeaderLost);
     }
-    Ok(draft.end_session(session, end, detail))
+    Ok(draft.end_intent_session(session, end, detail))
 }
 
 /// One that no worker has is over at once; else its worker hears of it. Stopping what stops or is over changes nothing.
-fn stop(draft: &mut Draft<'_>, session: &Holder, by: &Principal) -> Result<IntentAnswer, Refusal> {
-    let session = known(draft, session)?;
-    if let Some(over) = draft.over(session) {
+fn stop(
+    draft: &mut DecisionBuilder<'_>,
+    session: &Holder,
+    by: &Principal,
+) -> Result<IntentOutcome, Rejection> {
+    let session = find_session(draft, session)?;
+    if let Some(over) = draft.outcome_if_ended(session) {
         return Ok(over);
     }
     match session.state {
-        SessionState::New => Ok(draft.end_session(session, SessionEnd::Stopped, "before a worker took it")),
-        SessionState::Starting | SessionState::Running => {
+        IntentSessionState::New => {
+            Ok(draft.end_intent_session(session, IntentSessionEnd::Stopped, "before a worker took it"))
+        }
+        IntentSessionState::Starting | IntentSessionState::Running => {
             draft.push(Event::Intent(Box::new(IntentEvent::Stopping {
                 session: session.id.clone(),
                 at: draft.now,
                 by: by.clone(),
             })));
-            Ok(now_in(SessionState::Stopping))
+            Ok(outcome_in_state(IntentSessionState::Stopping))
         }
-        SessionState::Stopping | SessionState::Ended => Ok(now_at(session)),
+        IntentSessionState::Stopping | IntentSessionState::Ended => Ok(current_outcome(session)),
     }
 }
 
 /// Sessions of another guard only, and only those that are named: their processes were seen gone. What no worker has
 /// taken stays, and so does what belongs to nobody's session.
-fn wipe(draft: &mut Draft<'_>, guard: Fence, sessions: &[Holder]) -> Result<IntentAnswer, Refusal> {
-    guarded(draft, guard)?;
+fn wipe(
+    draft: &mut DecisionBuilder<'_>,
+    guard: Fence,
+    sessions: &[Holder],
+) -> Result<IntentOutcome, Rejection> {
+    check_leader(draft, guard)?;
     check_count(sessions)?;
     let (mut wiped, state) = (0, draft.state);
     for id in sessions {
-        let Some(session) = state.session(id) else { continue };
+        let Some(session) = state.intent_session(id) else { continue };
         let is_foreign = session.worker.as_ref().is_some_and(|(_, taken)| *taken != guard);
-        if !session.state.is_taken() || !is_foreign || draft.over(session).is_some() {
+        if !session.state.is_taken() || !is_foreign || draft.outcome_if_ended(session).is_some() {
             continue;
         }
-        draft.announce_end(session, SessionEnd::WorkerRestarted, "its worker was gone");
-        for lease in draft.living_leases_of(&session.id) {
-            draft.revoke(lease, Cause::Wiped, &orchestrator(), "its worker was gone");
+        draft.push_intent_session_end(session, IntentSessionEnd::WorkerRestarted, "its worker was gone");
+        for lease in draft.active_leases_of(&session.id) {
+            draft.revoke(lease, RevocationCause::Wiped, &orchestrator_principal(), "its worker was gone");
         }
         wiped += 1;
     }
-    Ok(IntentAnswer::Wiped { sessions: wiped })
+    Ok(IntentOutcome::Wiped { sessions: wiped })
 }

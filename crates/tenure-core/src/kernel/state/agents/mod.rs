@@ -2,51 +2,51 @@
 
 mod apply;
 mod invariants;
-mod waits;
+mod wait_index;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use self::waits::Waits;
-use super::{LeaseEntry, State};
-use crate::kernel::agent::{Pending, Phase, Rank};
+use self::wait_index::AgentWaitIndex;
+use super::{KernelState, LeaseEntry};
+use crate::kernel::agent::{AgentPhase, AgentRank, AgentWait};
+use crate::kernel::lease_request::LeaseRequest;
 use crate::kernel::limits::Limits;
-use crate::kernel::mode::Mode;
+use crate::kernel::mode::LeaseMode;
 use crate::kernel::name::{Holder, Principal, Resource};
-use crate::kernel::value::{Fence, Span, Tick, Ticket};
-use crate::kernel::want::Want;
-use crate::rules::overlap::overlap;
-use crate::rules::time::is_over;
+use crate::kernel::value::{Fence, Tick, TickDuration, Ticket};
+use crate::rules::overlap::overlaps;
+use crate::rules::time::is_expired;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Agent {
+pub struct AgentRecord {
     /// Its age in its present or last attempt; nothing before its first.
     pub priority: Option<u64>,
     pub principal: Principal,
     pub session: Arc<str>,
-    pub phase: Option<Phase>,
+    pub phase: Option<AgentPhase>,
     /// Which of its lives this is, as it last said.
     pub epoch: u64,
     /// How often it died in its attempt.
-    pub deaths: u32,
+    pub abort_count: u32,
     /// When it may come back, if it died last.
     pub retry_at: Option<Tick>,
     /// The leases that it had when it last said that it restarts: they have got their moment longer.
-    pub graced: Vec<Fence>,
+    pub extended_leases: Vec<Fence>,
     /// When it last said so.
     pub restarting_at: Option<Tick>,
     /// What it touched in this attempt without a lease for it, the first ones.
-    pub strayed: Vec<Resource>,
+    pub outside_resources: Vec<Resource>,
     /// Since when it holds anything, without a gap.
     pub holding_since: Option<Tick>,
     /// For how long it held anything before that, with this age.
-    pub held_before: Span,
+    pub earlier_hold_time: TickDuration,
     /// That was as long as it may be: its next attempt has to be younger.
-    pub used_up: bool,
+    pub hold_time_used_up: bool,
     pub changed_at: Tick,
 }
 
-impl Agent {
+impl AgentRecord {
     /// Somebody of whom only this is known.
     fn new(principal: Principal, session: Arc<str>, at: Tick) -> Self {
         Self {
@@ -55,81 +55,89 @@ impl Agent {
             session,
             phase: None,
             epoch: 0,
-            deaths: 0,
+            abort_count: 0,
             retry_at: None,
-            graced: Vec::new(),
+            extended_leases: Vec::new(),
             restarting_at: None,
-            strayed: Vec::new(),
+            outside_resources: Vec::new(),
             holding_since: None,
-            held_before: Span(0),
-            used_up: false,
+            earlier_hold_time: TickDuration(0),
+            hold_time_used_up: false,
             changed_at: at,
         }
     }
 
     /// For how long it has held leases with this age.
-    pub fn held(&self, now: Tick) -> Span {
-        let since = self.holding_since.map_or(Span(0), |since| now.since(since));
-        Span(self.held_before.0.saturating_add(since.0))
+    pub fn hold_time(&self, now: Tick) -> TickDuration {
+        let since = self.holding_since.map_or(TickDuration(0), |since| now.since(since));
+        TickDuration(self.earlier_hold_time.0.saturating_add(since.0))
     }
 
     /// From when on it would have held leases, had it done so without a gap.
-    fn clock(&self) -> Option<Tick> {
-        self.holding_since.map(|since| Tick(since.0.saturating_sub(self.held_before.0)))
+    fn hold_start(&self) -> Option<Tick> {
+        self.holding_since.map(|since| Tick(since.0.saturating_sub(self.earlier_hold_time.0)))
     }
 }
 
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Agents {
-    by_id: BTreeMap<Holder, Agent>,
-    pub(in crate::kernel::state) waits: Waits,
+pub(crate) struct AgentStore {
+    by_id: BTreeMap<Holder, AgentRecord>,
+    pub(in crate::kernel::state) wait_index: AgentWaitIndex,
     by_change: BTreeSet<(Tick, Holder)>,
     /// Those who hold something, by [`Agent::clock`].
-    clocks: BTreeSet<(Tick, Holder)>,
+    by_hold_start: BTreeSet<(Tick, Holder)>,
     /// When what a lease is for was last touched, or the lease got: of leases that agents have in order to change something.
     touched: BTreeMap<Fence, Tick>,
     by_touch: BTreeSet<(Tick, Fence)>,
 }
 
-impl Agents {
+impl AgentStore {
     pub(crate) fn is_empty(&self) -> bool {
         self.by_id.is_empty()
     }
 
-    pub(crate) fn get(&self, agent: &Holder) -> Option<&Agent> {
+    pub(crate) fn get(&self, agent: &Holder) -> Option<&AgentRecord> {
         self.by_id.get(agent)
     }
 
-    pub(crate) fn iter(&self) -> impl Iterator<Item = (&Holder, &Agent)> {
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (&Holder, &AgentRecord)> {
         self.by_id.iter()
     }
 
     /// The waits of an agent: all of them are of the age that it has.
-    pub(crate) fn waits_of<'a>(&'a self, agent: &Holder) -> impl Iterator<Item = &'a Pending> {
+    pub(crate) fn wait_entries_of<'a>(&'a self, agent: &Holder) -> impl Iterator<Item = &'a AgentWait> {
         let priority = self.get(agent).and_then(|known| known.priority);
-        let rank = priority.map(|priority| Rank { priority, agent: agent.clone() });
-        rank.into_iter().flat_map(|rank| self.waits.of(&rank).collect::<Vec<_>>())
+        let rank = priority.map(|priority| AgentRank { priority, agent: agent.clone() });
+        rank.into_iter().flat_map(|rank| self.wait_index.of_rank(&rank).collect::<Vec<_>>())
     }
 
     /// When the first wait is over, or the first agent has held leases or left one untouched for as long as is permitted.
     pub(crate) fn next_deadline(&self, limits: &Limits) -> Option<Tick> {
-        let wait = self.waits.first_end();
-        let clock = self.clocks.first().zip(limits.lease_time);
-        let touch = self.by_touch.first().zip(limits.idle);
+        let wait = self.wait_index.next_timeout();
+        let clock = self.by_hold_start.first().zip(limits.max_agent_hold_time);
+        let touch = self.by_touch.first().zip(limits.max_agent_idle_time);
         let clock = clock.map(|((from, _), longest)| from.saturating_add(longest));
         let touch = touch.map(|((from, _), longest)| from.saturating_add(longest));
         wait.into_iter().chain(clock).chain(touch).min()
     }
 
     /// Who has held leases for at least so long.
-    pub(crate) fn held_for(&self, longest: Span, now: Tick) -> impl Iterator<Item = &Holder> {
-        let over = move |(from, _): &&(Tick, Holder)| is_over(now.0, from.saturating_add(longest).0);
-        self.clocks.iter().take_while(over).map(|(_, agent)| agent)
+    pub(crate) fn held_for_at_least(
+        &self,
+        longest: TickDuration,
+        now: Tick,
+    ) -> impl Iterator<Item = &Holder> {
+        let over = move |(from, _): &&(Tick, Holder)| is_expired(now.0, from.saturating_add(longest).0);
+        self.by_hold_start.iter().take_while(over).map(|(_, agent)| agent)
     }
 
     /// The leases whose resources were not touched for at least so long.
-    pub(crate) fn untouched_for(&self, longest: Span, now: Tick) -> impl Iterator<Item = Fence> {
-        let over = move |(from, _): &&(Tick, Fence)| is_over(now.0, from.saturating_add(longest).0);
+    pub(crate) fn untouched_for_at_least(
+        &self,
+        longest: TickDuration,
+        now: Tick,
+    ) -> impl Iterator<Item = Fence> {
+        let over = move |(from, _): &&(Tick, Fence)| is_expired(now.0, from.saturating_add(longest).0);
         self.by_touch.iter().take_while(over).map(|(_, fence)| *fence)
     }
 
@@ -151,95 +159,103 @@ impl Agents {
         }
     }
 
-    pub(crate) fn enter(&mut self, id: Holder, agent: Agent) {
+    pub(crate) fn insert(&mut self, id: Holder, agent: AgentRecord) {
         self.by_change.insert((agent.changed_at, id.clone()));
-        self.clocks.extend(agent.clock().map(|clock| (clock, id.clone())));
+        self.by_hold_start.extend(agent.hold_start().map(|clock| (clock, id.clone())));
         self.by_id.insert(id, agent);
     }
 
-    fn change(&mut self, id: &Holder, at: Tick, change: impl FnOnce(&mut Agent)) {
+    fn update(&mut self, id: &Holder, at: Tick, change: impl FnOnce(&mut AgentRecord)) {
         let Some(agent) = self.by_id.get_mut(id) else { return };
-        let (changed_at, clock) = (agent.changed_at, agent.clock());
+        let (changed_at, clock) = (agent.changed_at, agent.hold_start());
         agent.changed_at = at;
         change(agent);
         if changed_at != at {
             self.by_change.remove(&(changed_at, id.clone()));
             self.by_change.insert((at, id.clone()));
         }
-        let now = agent.clock();
+        let now = agent.hold_start();
         if clock != now {
-            clock.into_iter().for_each(|clock| _ = self.clocks.remove(&(clock, id.clone())));
-            self.clocks.extend(now.map(|now| (now, id.clone())));
+            clock.into_iter().for_each(|clock| _ = self.by_hold_start.remove(&(clock, id.clone())));
+            self.by_hold_start.extend(now.map(|now| (now, id.clone())));
         }
     }
 
     fn remove(&mut self, id: &Holder) {
         if let Some(agent) = self.by_id.remove(id) {
             self.by_change.remove(&(agent.changed_at, id.clone()));
-            agent.clock().into_iter().for_each(|clock| _ = self.clocks.remove(&(clock, id.clone())));
+            agent
+                .hold_start()
+                .into_iter()
+                .for_each(|clock| _ = self.by_hold_start.remove(&(clock, id.clone())));
         }
     }
 }
 
 /// Whether what somebody waits for has something in common with `resource`, and does not go with `mode`.
-pub(crate) fn wants_apart(wants: &[Want], resource: &Resource, mode: Mode) -> bool {
-    let apart =
-        |want: &Want| !want.mode.goes_with(mode) && overlap(want.resource.as_str(), resource.as_str());
+pub(crate) fn conflicts_with(wants: &[LeaseRequest], resource: &Resource, mode: LeaseMode) -> bool {
+    let apart = |want: &LeaseRequest| {
+        !want.mode.is_compatible(mode) && overlaps(want.resource.as_str(), resource.as_str())
+    };
     wants.iter().any(apart)
 }
 
-fn oldest_first<'a>(waits: impl Iterator<Item = &'a Pending>) -> Vec<&'a Pending> {
-    let mut waits: Vec<&Pending> = waits.collect();
+fn oldest_first<'a>(waits: impl Iterator<Item = &'a AgentWait>) -> Vec<&'a AgentWait> {
+    let mut waits: Vec<&AgentWait> = waits.collect();
     waits.sort_unstable_by(|one, other| (&one.rank, one.ticket).cmp(&(&other.rank, other.ticket)));
     waits.dedup_by_key(|pending| pending.ticket);
     waits
 }
 
-impl State {
-    pub fn agent(&self, agent: &Holder) -> Option<&Agent> {
+impl KernelState {
+    pub fn agent(&self, agent: &Holder) -> Option<&AgentRecord> {
         self.agents.get(agent)
     }
 
     /// Every agent that is known, by its name.
-    pub fn agents(&self) -> impl Iterator<Item = (&Holder, &Agent)> {
+    pub fn agents(&self) -> impl Iterator<Item = (&Holder, &AgentRecord)> {
         self.agents.iter()
     }
 
     /// The agents that wait, the oldest first.
-    pub fn pending(&self) -> impl Iterator<Item = &Pending> {
-        self.agents.waits.iter()
+    pub fn waiting_agents(&self) -> impl Iterator<Item = &AgentWait> {
+        self.agents.wait_index.iter()
     }
 
-    pub(crate) fn has_pending(&self) -> bool {
-        !self.agents.waits.is_empty()
+    pub(crate) fn has_waiting_agents(&self) -> bool {
+        !self.agents.wait_index.is_empty()
     }
 
     /// How many agents wait, and for how much.
-    pub(crate) fn pending_load(&self) -> (usize, usize) {
-        self.agents.waits.load()
+    pub(crate) fn waiting_agent_counts(&self) -> (usize, usize) {
+        self.agents.wait_index.counts()
     }
 
-    pub fn pending_under(&self, ticket: Ticket) -> Option<&Pending> {
-        self.agents.waits.get(ticket)
+    pub fn agent_wait(&self, ticket: Ticket) -> Option<&AgentWait> {
+        self.agents.wait_index.get(ticket)
     }
 
-    pub fn pending_of(&self, agent: &Holder) -> impl Iterator<Item = &Pending> {
-        self.agents.waits_of(agent)
+    pub fn wait_entries_of(&self, agent: &Holder) -> impl Iterator<Item = &AgentWait> {
+        self.agents.wait_entries_of(agent)
     }
 
     /// The waits of agents for something that has something in common with `resource`, the oldest first, each once.
-    pub fn pending_around<'a>(&'a self, resource: &'a Resource) -> Vec<&'a Pending> {
-        oldest_first(self.agents.waits.around(resource))
+    pub fn waiting_agents_overlapping<'a>(&'a self, resource: &'a Resource) -> Vec<&'a AgentWait> {
+        oldest_first(self.agents.wait_index.overlapping(resource))
     }
 
     /// Those of them that want it in a way that does not go with `mode`.
-    pub(crate) fn pending_apart<'a>(&'a self, resource: &'a Resource, mode: Mode) -> Vec<&'a Pending> {
-        oldest_first(self.agents.waits.apart(resource, mode))
+    pub(crate) fn waiting_agents_conflicting<'a>(
+        &'a self,
+        resource: &'a Resource,
+        mode: LeaseMode,
+    ) -> Vec<&'a AgentWait> {
+        oldest_first(self.agents.wait_index.conflicting(resource, mode))
     }
 
     /// The waits of agents that are over at `now`.
-    pub(crate) fn overdue_pending(&self, now: Tick) -> impl Iterator<Item = &Pending> {
-        self.agents.waits.over(now)
+    pub(crate) fn overdue_waiting_agents(&self, now: Tick) -> impl Iterator<Item = &AgentWait> {
+        self.agents.wait_index.timed_out(now)
     }
 
     /// When what a lease is for was last touched, if an agent has it in order to change something.
@@ -252,30 +268,38 @@ impl State {
         self.agents.touches()
     }
 
-    pub(crate) fn agents_that_held_for(&self, longest: Span, now: Tick) -> impl Iterator<Item = &Holder> {
-        self.agents.held_for(longest, now)
+    pub(crate) fn agents_holding_for_at_least(
+        &self,
+        longest: TickDuration,
+        now: Tick,
+    ) -> impl Iterator<Item = &Holder> {
+        self.agents.held_for_at_least(longest, now)
     }
 
-    pub(crate) fn leases_untouched_for(&self, longest: Span, now: Tick) -> impl Iterator<Item = &LeaseEntry> {
-        self.agents.untouched_for(longest, now).filter_map(|fence| self.find_lease(fence))
+    pub(crate) fn leases_untouched_for_at_least(
+        &self,
+        longest: TickDuration,
+        now: Tick,
+    ) -> impl Iterator<Item = &LeaseEntry> {
+        self.agents.untouched_for_at_least(longest, now).filter_map(|fence| self.find_lease(fence))
     }
 
     /// Whether its attempt goes on: it holds something or waits for something, or it died and has not come back.
-    pub(crate) fn is_engaged(&self, agent: &Holder) -> bool {
+    pub(crate) fn has_active_attempt(&self, agent: &Holder) -> bool {
         let holds = self.find_holder(agent).is_some_and(|slot| self.leases_of(slot).next().is_some());
-        let waits = || self.agents.waits_of(agent).next().is_some();
+        let waits = || self.agents.wait_entries_of(agent).next().is_some();
         let died = || self.agents.get(agent).is_some_and(|agent| agent.retry_at.is_some());
         holds || waits() || died()
     }
 
     /// The age of whoever holds a lease, if it is an agent.
-    pub(crate) fn rank_of(&self, holder: &Holder) -> Option<Rank> {
+    pub(crate) fn rank_of(&self, holder: &Holder) -> Option<AgentRank> {
         let priority = self.agents.get(holder)?.priority?;
-        Some(Rank { priority, agent: holder.clone() })
+        Some(AgentRank { priority, agent: holder.clone() })
     }
 
     /// The lease that an agent has on exactly this resource.
-    pub(crate) fn own_lease_on(&self, agent: &Holder, resource: &Resource) -> Option<(Fence, Mode)> {
+    pub(crate) fn own_lease_on(&self, agent: &Holder, resource: &Resource) -> Option<(Fence, LeaseMode)> {
         let slot = self.find_resource(resource)?;
         let own = self.leases_on(slot).find(|lease| self.holder_name(lease.holder) == agent)?;
         Some((own.fence, own.terms.mode))

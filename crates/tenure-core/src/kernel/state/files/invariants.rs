@@ -2,19 +2,17 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::kernel::file::FILES;
-use crate::kernel::mode::Mode;
-use crate::kernel::state::{State, ensure};
+use crate::kernel::file::FILES_PRINCIPAL;
+use crate::kernel::mode::LeaseMode;
+use crate::kernel::state::{KernelState, ensure};
 
-impl State {
+impl KernelState {
     /// Files are held by sessions that live, by one each; who wants one has one ticket for it; and whoever is above a session
     /// lives as well.
-    pub(in crate::kernel::state) fn invariant_files_are_held_by_sessions_that_live(
-        &self,
-    ) -> Result<(), String> {
+    pub(in crate::kernel::state) fn invariant_files_are_held_by_active_sessions(&self) -> Result<(), String> {
         let files = &self.files;
         for (slot, holder) in self.holders.iter() {
-            let is_ours = self.principal_of(slot).1.as_str() == FILES;
+            let is_ours = self.principal_of(slot).1.as_str() == FILES_PRINCIPAL;
             let is_session = files.sessions.contains_key(&holder.name);
             let leases: Vec<_> = self.leases_of(slot).collect();
             if is_ours && !is_session {
@@ -22,10 +20,10 @@ impl State {
             }
             if is_session && !leases.is_empty() {
                 ensure(is_ours, || format!("{} holds files in another name", holder.name))?;
-                let exclusive = leases.iter().all(|lease| lease.terms.mode == Mode::Exclusive);
+                let exclusive = leases.iter().all(|lease| lease.terms.mode == LeaseMode::Exclusive);
                 ensure(exclusive, || format!("{} shares a file", holder.name))?;
             }
-            let waits = self.waits_of(slot).next().is_some();
+            let waits = self.queue_entries_of(slot).next().is_some();
             ensure(!(is_session && waits), || format!("{} waits in the plain line", holder.name))?;
         }
         for session in files.sessions.values() {
@@ -39,21 +37,21 @@ impl State {
         ensure(noted == children, || "there are children that are none".into())?;
         // Whoever is above itself is found from nobody who has no parent.
         let first = files.sessions.values().filter(|session| session.parent.is_none());
-        let found: usize = first.map(|session| 1 + self.file_family_below(&session.id).len()).sum();
+        let found: usize = first.map(|session| 1 + self.file_session_descendants(&session.id).len()).sum();
         ensure(found == files.sessions.len(), || "a session is above itself".into())?;
         for id in files.sessions.keys() {
-            let is_shared = self.agent(id).is_some() || self.session(id).is_some();
+            let is_shared = self.agent(id).is_some() || self.intent_session(id).is_some();
             ensure(!is_shared, || format!("{id} is somebody of another kind, too"))?;
         }
-        let wanted: usize = files.by_want.values().map(BTreeMap::len).sum();
+        let wanted: usize = files.by_request.values().map(BTreeMap::len).sum();
         ensure(wanted == files.tickets.len(), || "tickets and wants differ in count".into())?;
-        let empty =
-            files.by_want.values().any(BTreeMap::is_empty) || files.children.values().any(BTreeSet::is_empty);
+        let empty = files.by_request.values().any(BTreeMap::is_empty)
+            || files.children.values().any(BTreeSet::is_empty);
         ensure(!empty, || "a list of nothing is kept".into())?;
         let twice = files.reports.keys().any(|ticket| files.tickets.contains_key(ticket));
         ensure(!twice, || "a ticket goes on and is over".into())?;
         for ticket in files.tickets.values() {
-            let found = self.file_ticket_for(&ticket.session, &ticket.want.resource);
+            let found = self.retry_ticket_for(&ticket.session, &ticket.request.resource);
             let wrong = || format!("ticket {} is not found by what it is for", ticket.ticket.0);
             ensure(found.is_some_and(|found| found.ticket == ticket.ticket), wrong)?;
             let lives = files.sessions.contains_key(&ticket.session);
@@ -61,6 +59,8 @@ impl State {
         }
         let reported = files.reports.values().all(|report| report.blocked.is_some() && report.end.is_some());
         ensure(reported, || "a report tells of nobody who was blocked".into())?;
-        ensure(files.left.len() == files.left_order.len(), || "what was left is counted wrongly".into())
+        ensure(files.uncommitted.len() == files.uncommitted_order.len(), || {
+            "what was left is counted wrongly".into()
+        })
     }
 }

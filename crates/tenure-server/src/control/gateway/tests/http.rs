@@ -15,7 +15,7 @@ async fn only_the_owner_may_change_the_device_and_everyone_may_read() {
     let stage = stage().await;
     let (status, body) = read(stage.ask(None, post("/json/state", r#"{"bri":9,"v":true}"#)).await).await;
     assert_eq!((status, &body["bri"]), (200, &9.into()), "with no lease anybody does");
-    stage.desk.give("alice");
+    stage.desk.grant_to("alice");
     assert_eq!(
         code(stage.ask(None, post("/json/state", r#"{"v":true}"#)).await).await,
         (428, "LEASE_REQUIRED".into())
@@ -30,7 +30,10 @@ async fn only_the_owner_may_change_the_device_and_everyone_may_read() {
     assert_eq!(read(stage.ask(Some("alice"), get("/win&A=128")).await).await.0, 200);
     assert_eq!(read(stage.ask(None, post("/update", "firmware")).await).await.0, 200, "S0-84");
     assert_eq!(stage.wled.state("bri"), 128);
-    assert_eq!(stage.wled.obeyed(), [r#"POST {"bri":9,"v":true}"#, "GET /win&A=128", "POST /update"]);
+    assert_eq!(
+        stage.wled.applied_commands(),
+        [r#"POST {"bri":9,"v":true}"#, "GET /win&A=128", "POST /update"]
+    );
 }
 
 // S0-13
@@ -50,7 +53,7 @@ async fn credentials_are_not_forwarded_to_the_device() {
         .body(Body::from(r#"{"on":false}"#))
         .unwrap();
     assert_eq!(stage.ask(None, request).await.status(), 200);
-    let seen = stage.wled.seen();
+    let seen = stage.wled.received_requests();
     assert_eq!(seen[0].line, "POST /json/state?x=1");
     assert!(seen[0].headers.iter().all(|(_, value)| !value.contains("secret")), "{:?}", seen[0].headers);
     let header =
@@ -70,16 +73,16 @@ async fn a_body_is_forwarded_in_chunks() {
     let body = stream::unfold(taken, |mut taken| async { taken.recv().await.map(|piece| (piece, taken)) });
     let asking = stage.asking(None, post("/upload", Body::from_stream(body)));
     pieces.send(Ok(Bytes::from_static(b"first"))).await.unwrap();
-    stage.wled.until("the first piece arrives", |wled| wled.received() == 5).await;
-    assert!(stage.wled.obeyed().is_empty(), "before there is a second one");
+    stage.wled.wait_until("the first piece arrives", |wled| wled.received_bytes() == 5).await;
+    assert!(stage.wled.applied_commands().is_empty(), "before there is a second one");
     pieces.send(Ok(Bytes::from_static(b"second"))).await.unwrap();
     drop(pieces);
     assert_eq!(soon(asking).await.unwrap().status(), 200);
-    assert_eq!(stage.wled.received(), 11);
+    assert_eq!(stage.wled.received_bytes(), 11);
 }
 
 /// How much memory this process had at most, in bytes.
-fn most_memory() -> usize {
+fn peak_memory() -> usize {
     let status = std::fs::read_to_string("/proc/self/status").unwrap();
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap();
     line.trim().trim_end_matches(" kB").parse::<usize>().unwrap() << 10
@@ -89,58 +92,58 @@ fn most_memory() -> usize {
 async fn large_bodies_take_no_memory() {
     let stage = stage().await;
     stage.ask(None, post("/upload", "small")).await;
-    let before = most_memory();
+    let before = peak_memory();
     let piece = Bytes::from(vec![7; 64 << 10]);
     let pieces = stream::iter((0..1024).map(move |_| Ok::<_, std::io::Error>(piece.clone())));
     assert_eq!(soon(stage.ask(None, post("/upload", Body::from_stream(pieces)))).await.status(), 200);
-    assert_eq!(stage.wled.received(), (64 << 20) + 5);
+    assert_eq!(stage.wled.received_bytes(), (64 << 20) + 5);
     let mut answer = stage.ask(None, get("/big")).await.into_body().into_data_stream();
     let mut length = 0;
     while let Some(piece) = answer.next().await {
         length += piece.unwrap().len();
     }
     assert_eq!(length, 64 << 20);
-    let more = most_memory() - before;
+    let more = peak_memory() - before;
     assert!(more < 12 << 20, "{more} bytes more, for 64 MiB each way");
 }
 
 #[tokio::test]
 async fn reads_are_served_during_a_command() {
     let stage = stage().await;
-    stage.wled.feel(Mood::StallsBeforeReading);
+    stage.wled.set_stall_mode(StallMode::BeforeReading);
     let moving = stage.asking(None, post("/json/state", r#"{"on":false}"#));
-    stage.wled.until("the device has the request", |wled| wled.seen().len() == 1).await;
+    stage.wled.wait_until("the device has the request", |wled| wled.received_requests().len() == 1).await;
     for _ in 0..10 {
         assert_eq!(soon(stage.ask(None, get("/json/state"))).await.status(), 200);
     }
     assert!(!moving.is_finished());
-    stage.wled.feel(Mood::Obeys);
+    stage.wled.set_stall_mode(StallMode::None);
     assert_eq!(soon(moving).await.unwrap().status(), 200);
 }
 
 #[tokio::test]
 async fn commands_reach_the_device_one_at_a_time_in_arrival_order() {
     let stage = stage().await;
-    stage.wled.feel(Mood::StallsBeforeReading);
+    stage.wled.set_stall_mode(StallMode::BeforeReading);
     let mut asking = Vec::new();
     for number in 0..5 {
         asking.push(stage.asking(None, post("/json/state", json!({"bri": number}).to_string())));
         tokio::time::sleep(Duration::from_millis(30)).await;
     }
-    assert_eq!(stage.wled.seen().len(), 1, "the others wait here, not in the device");
-    stage.wled.feel(Mood::Obeys);
-    for asked in asking {
-        assert_eq!(soon(asked).await.unwrap().status(), 200);
+    assert_eq!(stage.wled.received_requests().len(), 1, "the others wait here, not in the device");
+    stage.wled.set_stall_mode(StallMode::None);
+    for pending in asking {
+        assert_eq!(soon(pending).await.unwrap().status(), 200);
     }
-    assert_eq!(stage.wled.most_moving(), 1);
+    assert_eq!(stage.wled.max_pending_commands(), 1);
     let expected: Vec<_> = (0..5).map(|number| format!("POST {{\"bri\":{number}}}")).collect();
-    assert_eq!(stage.wled.obeyed(), expected);
+    assert_eq!(stage.wled.applied_commands(), expected);
 }
 
 #[tokio::test]
 async fn an_unreachable_device_is_reported_as_unavailable() {
     let stage = stage().await;
-    stage.wled.until("it runs", |_| true).await;
+    stage.wled.wait_until("it runs", |_| true).await;
     let unused = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
     let gateway = Arc::new(Gateway::new(settings(&format!("http://{unused}")), stage.desk.clone()));
     for request in [get("/json/state"), post("/json/state", "{}")] {
@@ -153,12 +156,12 @@ async fn an_unreachable_device_is_reported_as_unavailable() {
 
 #[tokio::test]
 async fn a_device_that_does_not_respond_times_out() {
-    let stage = stage_with(|settings| settings.patience.first_byte = Duration::from_millis(200)).await;
+    let stage = stage_with(|settings| settings.timeouts.first_byte = Duration::from_millis(200)).await;
     assert_eq!(code(soon(stage.ask(None, get("/silent"))).await).await, (503, "OUTCOME_UNKNOWN".into()));
-    stage.wled.feel(Mood::StallsBeforeReading);
+    stage.wled.set_stall_mode(StallMode::BeforeReading);
     let answer = soon(stage.ask(None, post("/json/state", r#"{"on":false}"#))).await;
     assert_eq!(code(answer).await, (503, "OUTCOME_UNKNOWN".into()));
-    stage.wled.feel(Mood::Obeys);
+    stage.wled.set_stall_mode(StallMode::None);
     let body = Body::from_stream(stream::pending::<Result<Bytes, std::io::Error>>());
     assert_eq!(
         code(soon(stage.ask(None, post("/json/state", body))).await).await,
@@ -194,9 +197,9 @@ async fn a_device_that_disconnects_during_a_request_leads_to_outcome_unknown() {
 async fn reads_do_not_block_commands() {
     let stage = stage().await;
     let looking: Vec<_> = (0..20).map(|_| stage.asking(None, get("/json/net"))).collect();
-    stage.wled.until("some are there", |wled| wled.seen().len() == 4).await;
+    stage.wled.wait_until("some are there", |wled| wled.received_requests().len() == 4).await;
     assert_eq!(soon(stage.ask(None, post("/json/state", r#"{"bri":1}"#))).await.status(), 200);
-    assert_eq!(stage.wled.seen().len(), 5, "and the device has no more to do than it can");
+    assert_eq!(stage.wled.received_requests().len(), 5, "and the device has no more to do than it can");
     looking.iter().for_each(tokio::task::JoinHandle::abort);
 }
 
@@ -204,7 +207,7 @@ async fn reads_do_not_block_commands() {
 #[tokio::test]
 async fn the_body_of_a_blocked_request_is_not_read() {
     let stage = stage().await;
-    stage.desk.give("alice");
+    stage.desk.grant_to("alice");
     let untouched = || {
         Body::from_stream(stream::poll_fn(|_| -> std::task::Poll<Option<Result<Bytes, std::io::Error>>> {
             panic!("somebody read the body")
@@ -220,11 +223,11 @@ async fn the_body_of_a_blocked_request_is_not_read() {
 #[tokio::test]
 async fn a_client_that_disconnects_frees_the_command_slot() {
     let stage = stage().await;
-    stage.wled.feel(Mood::StallsBeforeReading);
+    stage.wled.set_stall_mode(StallMode::BeforeReading);
     let moving = stage.asking(None, post("/json/state", r#"{"bri":1}"#));
-    stage.wled.until("the device has the request", |wled| wled.seen().len() == 1).await;
+    stage.wled.wait_until("the device has the request", |wled| wled.received_requests().len() == 1).await;
     moving.abort();
-    stage.wled.feel(Mood::Obeys);
+    stage.wled.set_stall_mode(StallMode::None);
     assert_eq!(soon(stage.ask(None, post("/json/state", r#"{"bri":2}"#))).await.status(), 200);
     assert_eq!(stage.wled.state("bri"), 2);
 }

@@ -1,10 +1,10 @@
 //! The gateway in front of a scripted WLED on a real port.
 
-mod changes;
+mod disconnects;
+mod end_to_end;
 mod http;
-mod lost;
-mod sockets;
-mod wires;
+mod owner_changes;
+mod websockets;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -17,52 +17,52 @@ use http_body_util::BodyExt as _;
 use parking_lot::Mutex;
 use serde_json::Value;
 use tenure_control::gateway::Rules;
-use tenure_control::hand::{Hand, Held, Owner, Pass, TokenDigest};
-use tenure_control::matrix::Class;
-use tenure_control::refusal::Refusal;
-use tenure_core::kernel::{Fence, Span, Tick};
-use tenure_testkit::wled::{Mood, Wled};
+use tenure_control::ownership::{ControlLease, ControlOwner, OwnershipState, Permit, TokenDigest};
+use tenure_control::permission_matrix::CommandClass;
+use tenure_control::rejection::ControlRejection;
+use tenure_core::kernel::{Fence, Tick, TickDuration};
+use tenure_testkit::wled::{FakeWled, StallMode};
 use tokio::sync::watch;
 use tokio::time::timeout;
 
-use super::{Gateway, GatewaySettings, Hands, Patience, answer};
+use super::{Gateway, GatewaySettings, GatewayTimeouts, OwnershipSource, error_response};
 
 /// Who knows the lease, with the real hand.
-struct Desk {
-    hand: Mutex<(Hand, u64)>,
+struct FakeOwnershipSource {
+    ownership: Mutex<(OwnershipState, u64)>,
     changes: watch::Sender<u64>,
     now: AtomicU64,
     /// Whether somebody asked whose hand it is and kept the next change from being told meanwhile.
-    was_kept_out: AtomicBool,
+    was_blocked: AtomicBool,
 }
 
-impl Desk {
+impl FakeOwnershipSource {
     fn new() -> Arc<Self> {
         Arc::new(Self {
-            hand: Mutex::default(),
+            ownership: Mutex::default(),
             changes: watch::Sender::new(0),
             now: AtomicU64::new(0),
-            was_kept_out: AtomicBool::new(false),
+            was_blocked: AtomicBool::new(false),
         })
     }
 
     /// Somebody else has the lease now, or somebody at all. The answer is the generation that began.
-    fn give(&self, identity: &str) -> u64 {
-        let mut hand = self.hand.lock();
+    fn grant_to(&self, identity: &str) -> u64 {
+        let mut hand = self.ownership.lock();
         hand.1 += 1;
         let fence = Fence(hand.1);
-        if let Some(fence) = hand.0.held().map(|held| held.fence) {
-            hand.0.let_go(fence);
+        if let Some(fence) = hand.0.lease().map(|held| held.fence) {
+            hand.0.end_lease(fence);
         }
-        let owner = Owner {
+        let owner = ControlOwner {
             identity: identity.into(),
             websocket_client_id: 1,
             client_name: identity.into(),
             instance_id: "".into(),
-            token: TokenDigest::of(&format!("{identity}-token")),
+            token_digest: TokenDigest::of(&format!("{identity}-token")),
         };
-        let (acquired_at, ttl) = (self.now(), Span::from_secs(5));
-        hand.0.take(Held {
+        let (acquired_at, ttl) = (self.now(), TickDuration::from_secs(5));
+        hand.0.begin_lease(ControlLease {
             fence,
             lease_id: "cl_1".into(),
             owner,
@@ -70,89 +70,90 @@ impl Desk {
             expires_at: Tick(acquired_at.0 + ttl.0),
             ttl,
         });
-        self.tell(&hand.0)
+        self.publish(&hand.0)
     }
 
     fn take_back(&self) -> u64 {
-        let mut hand = self.hand.lock();
-        let fence = hand.0.held().unwrap().fence;
-        hand.0.let_go(fence);
-        self.tell(&hand.0)
+        let mut hand = self.ownership.lock();
+        let fence = hand.0.lease().unwrap().fence;
+        hand.0.end_lease(fence);
+        self.publish(&hand.0)
     }
 
     fn now(&self) -> Tick {
         Tick(self.now.load(Ordering::Acquire))
     }
 
-    fn tell(&self, hand: &Hand) -> u64 {
-        self.changes.send_replace(hand.generation());
-        hand.generation()
+    fn publish(&self, hand: &OwnershipState) -> u64 {
+        self.changes.send_replace(hand.epoch());
+        hand.epoch()
     }
 
-    fn pass_rest(&self, owner: Option<&str>, class: Class) -> Result<Pass, Refusal> {
+    fn pass_rest(&self, owner: Option<&str>, class: CommandClass) -> Result<Permit, ControlRejection> {
         let token = owner.map(|owner| format!("{owner}-token"));
-        self.hand.lock().0.pass_rest(token.as_deref(), None, class, self.now())
+        self.ownership.lock().0.permit_rest(token.as_deref(), None, class, self.now())
     }
 
-    fn pass_websocket(&self, identity: &str, class: Class) -> Result<Pass, Refusal> {
-        self.hand.lock().0.pass_websocket(identity, class, self.now())
+    fn pass_websocket(&self, identity: &str, class: CommandClass) -> Result<Permit, ControlRejection> {
+        self.ownership.lock().0.permit_websocket(identity, class, self.now())
     }
 }
 
-impl Hands for Desk {
-    fn still_counts(&self, pass: Pass) -> Result<(), Refusal> {
-        self.hand.lock().0.still_counts(pass, self.now())
+impl OwnershipSource for FakeOwnershipSource {
+    fn check_permit(&self, pass: Permit) -> Result<(), ControlRejection> {
+        self.ownership.lock().0.check_permit(pass, self.now())
     }
 
-    fn changes(&self) -> watch::Receiver<u64> {
+    fn subscribe(&self) -> watch::Receiver<u64> {
         self.changes.subscribe()
     }
 
-    fn owns(&self, identity: &str) -> bool {
+    fn is_owner(&self, identity: &str) -> bool {
         // Who tells of a change holds what the real desk needs for this answer: each would wait for the other.
-        let (changes, (tell, told)) = (self.changes.clone(), std::sync::mpsc::channel());
+        let (changes, (tell, received)) = (self.changes.clone(), std::sync::mpsc::channel());
         std::thread::spawn(move || tell.send(changes.send_if_modified(|_| false)));
-        if told.recv_timeout(Duration::from_secs(3)).is_err() {
-            self.was_kept_out.store(true, Ordering::Release);
+        if received.recv_timeout(Duration::from_secs(3)).is_err() {
+            self.was_blocked.store(true, Ordering::Release);
         }
-        self.hand.lock().0.held().is_some_and(|held| &*held.owner.identity == identity)
+        self.ownership.lock().0.lease().is_some_and(|held| &*held.owner.identity == identity)
     }
 
-    fn millis(&self) -> u32 {
+    fn uptime_ms(&self) -> u32 {
         1_208_600
     }
 }
 
-struct Stage {
-    wled: Wled,
-    desk: Arc<Desk>,
+struct GatewayFixture {
+    wled: FakeWled,
+    desk: Arc<FakeOwnershipSource>,
     gateway: Arc<Gateway>,
 }
 
-async fn stage() -> Stage {
+async fn stage() -> GatewayFixture {
     stage_with(|_| {}).await
 }
 
-async fn stage_with(change: impl FnOnce(&mut GatewaySettings)) -> Stage {
-    stage_before(Wled::start().await, change)
+async fn stage_with(change: impl FnOnce(&mut GatewaySettings)) -> GatewayFixture {
+    stage_before(FakeWled::start().await, change)
 }
 
-fn stage_before(wled: Wled, change: impl FnOnce(&mut GatewaySettings)) -> Stage {
+fn stage_before(wled: FakeWled, change: impl FnOnce(&mut GatewaySettings)) -> GatewayFixture {
     let mut settings = settings(&wled.url());
     change(&mut settings);
-    let desk = Desk::new();
+    let desk = FakeOwnershipSource::new();
     let gateway = Arc::new(Gateway::new(settings, desk.clone()));
-    Stage { wled, desk, gateway }
+    GatewayFixture { wled, desk, gateway }
 }
 
 fn settings(url: &str) -> GatewaySettings {
     // What is cut because hands change is not to be taken for what is cut because nobody waits any longer.
     let first_byte = Duration::from_secs(60);
-    let patience = Patience { first_byte, reopen: Duration::from_millis(20), ..Patience::default() };
-    GatewaySettings { device: url.parse().unwrap(), rules: Rules::wled(), patience }
+    let patience =
+        GatewayTimeouts { first_byte, reopen: Duration::from_millis(20), ..GatewayTimeouts::default() };
+    GatewaySettings { device: url.parse().unwrap(), rules: Rules::wled(), timeouts: patience }
 }
 
-impl Stage {
+impl GatewayFixture {
     /// Asks as a route would: class, pass, forward.
     async fn ask(&self, owner: Option<&str>, request: Request) -> Response {
         ask(self.gateway.clone(), self.desk.clone(), owner, request).await
@@ -163,11 +164,16 @@ impl Stage {
     }
 }
 
-async fn ask(gateway: Arc<Gateway>, desk: Arc<Desk>, owner: Option<&str>, request: Request) -> Response {
+async fn ask(
+    gateway: Arc<Gateway>,
+    desk: Arc<FakeOwnershipSource>,
+    owner: Option<&str>,
+    request: Request,
+) -> Response {
     let class = gateway.classify_request(&request);
     match desk.pass_rest(owner, class) {
         Ok(pass) => gateway.forward(pass, request).await,
-        Err(refusal) => answer::on_rest(&refusal.into(), desk.millis()),
+        Err(refusal) => error_response::rest_response(&refusal.into(), desk.uptime_ms()),
     }
 }
 

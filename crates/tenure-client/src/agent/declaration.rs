@@ -1,0 +1,152 @@
+//! From a manifest to its leases: waits, dies, comes back.
+
+use std::future::{Future, IntoFuture};
+use std::pin::Pin;
+use std::time::Duration;
+
+use tenure_api::Code;
+use tokio::sync::OwnedMutexGuard;
+
+use super::error::DeclareError;
+use super::heartbeat_task;
+use super::held_manifest::HeldManifest;
+use super::identity::Agent;
+use super::intent::AgentIntent;
+use super::priority::PriorityGuard;
+use super::retry::{RetryDecision, RetrySchedule};
+use crate::clock::{boot_microseconds, sleep_until};
+use crate::error::Error;
+use crate::hold::WaitLimit;
+use crate::key::random;
+
+/// A claim that will be had: `.await` it.
+///
+/// An agent that has to wait asks again until its turn has come; one that has to die comes back when it may, with the same
+/// priority. Dropping it before it is done ends the attempt, unless the agent has other claims: then the wait ends by itself.
+#[must_use = "nothing is asked for before it is awaited"]
+pub struct Declaration {
+    agent: Agent,
+    intents: Vec<AgentIntent>,
+    wait: WaitLimit,
+    priority_guard: Option<PriorityGuard>,
+}
+
+/// Nobody waits longer than this for the server to hear that an agent does not wait any more.
+const WITHDRAW_TIMEOUT: Duration = Duration::from_secs(5);
+
+impl Declaration {
+    pub(super) fn new(agent: Agent, intents: Vec<AgentIntent>) -> Self {
+        Self { wait: agent.wait, agent, intents, priority_guard: None }
+    }
+
+    /// For how long to wait and to come back. As long as the agent says, if nobody says so here.
+    pub fn wait(mut self, wait: WaitLimit) -> Self {
+        self.wait = wait;
+        self
+    }
+
+    /// The attempt goes on.
+    pub(super) fn with_priority_guard(mut self, engaged: PriorityGuard) -> Self {
+        self.priority_guard = Some(engaged);
+        self
+    }
+
+    async fn run(mut self) -> Result<HeldManifest, DeclareError> {
+        let turn = self.agent.declare_lock.clone().lock_owned().await;
+        // Not before: a declaration that is being withdrawn asks whether anything else rests on the attempt.
+        let engaged = self.priority_guard.take().unwrap_or_else(|| self.agent.priority.pin());
+        let withdraw_on_drop = WithdrawOnDrop { agent: self.agent.clone(), guards: Some((engaged, turn)) };
+        let ttl = u64::try_from(self.agent.ttl.as_micros()).unwrap_or(u64::MAX);
+        let mut course = RetrySchedule::new(self.wait, ttl, boot_microseconds());
+        let mut may_be_known = false;
+        loop {
+            let sent = boot_microseconds();
+            let manifest = self.agent.manifest(&self.intents, course.remaining_wait_ms(sent));
+            let next = match self.agent.client.declare(&manifest).await {
+                Ok(verdict) => {
+                    may_be_known = true;
+                    course.handle_verdict(verdict, boot_microseconds(), random())
+                }
+                Err(Error::Problem(problem))
+                    if problem.code == Code::PriorityFixed && self.agent.priority.adopt(&problem) =>
+                {
+                    continue;
+                }
+                Err(error) => {
+                    may_be_known |= matches!(error, Error::OutcomeUnknown { .. });
+                    let next = course.next_retry(boot_microseconds(), random());
+                    if !error.is_transient() || next == RetryDecision::TimedOut {
+                        withdraw_on_drop.finish(may_be_known).await;
+                        return Err(error.into());
+                    }
+                    next
+                }
+            };
+            match next {
+                RetryDecision::Granted(leases) => {
+                    if let Some(keeping) = heartbeat_task::start(&self.agent, leases, sent).await {
+                        withdraw_on_drop.disarm();
+                        let Self { agent, intents, wait, .. } = self;
+                        return Ok(HeldManifest::new(agent, intents, wait, keeping));
+                    }
+                }
+                RetryDecision::RetryAt(at) => sleep_until(at).await,
+                RetryDecision::TimedOut => {
+                    withdraw_on_drop.finish(true).await;
+                    return Err(DeclareError::Blocked { blocked_by: course.blocked_by });
+                }
+            }
+        }
+    }
+}
+
+impl IntoFuture for Declaration {
+    type Output = Result<HeldManifest, DeclareError>;
+    type IntoFuture = Pin<Box<dyn Future<Output = Self::Output> + Send>>;
+
+    fn into_future(self) -> Self::IntoFuture {
+        Box::pin(self.run())
+    }
+}
+
+/// Ends what the server may know of the declaration, when nobody wants it any more. The next declaration waits for it.
+struct WithdrawOnDrop {
+    agent: Agent,
+    guards: Option<(PriorityGuard, OwnedMutexGuard<()>)>,
+}
+
+impl WithdrawOnDrop {
+    /// There is a claim: nothing to end.
+    fn disarm(mut self) {
+        self.guards = None;
+    }
+
+    /// Says so, if the server may know of it.
+    async fn finish(mut self, is_known: bool) {
+        let rests = self.guards.take();
+        if is_known {
+            withdraw(&self.agent).await;
+        }
+        drop(rests);
+    }
+}
+
+impl Drop for WithdrawOnDrop {
+    fn drop(&mut self) {
+        let Some(rests) = self.guards.take() else { return };
+        // Without a runtime nobody can be told; the wait and the leases end by themselves.
+        let Ok(runtime) = tokio::runtime::Handle::try_current() else { return };
+        let (agent, task_guard) = (self.agent.clone(), self.agent.client.tasks().track());
+        runtime.spawn(async move {
+            withdraw(&agent).await;
+            drop((rests, task_guard));
+        });
+    }
+}
+
+/// A report is all that ends a wait early, and it ends everything. An agent with other claims lets the wait run out.
+async fn withdraw(agent: &Agent) {
+    if agent.priority.has_single_guard() {
+        let _ = tokio::time::timeout(WITHDRAW_TIMEOUT, agent.report("ABORTED")).await;
+    }
+}

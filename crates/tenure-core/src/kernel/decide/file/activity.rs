@@ -1,0 +1,106 @@
+//! Hear: something was heard of a session.
+
+use crate::kernel::admission::AdmissionLevel;
+use crate::kernel::decision_builder::DecisionBuilder;
+use crate::kernel::file::{FileEvent, FileOutcome, FileSessionActivity, FileSessionInfo, files_principal};
+use crate::kernel::limits::{MAX_FILE_SESSIONS, MIN_SEEN_INTERVAL};
+use crate::kernel::outcome::Rejection;
+use crate::rules::names::{InvalidInput, is_storable_text};
+use crate::rules::time::is_expired;
+
+pub(super) fn record_activity(
+    draft: &mut DecisionBuilder<'_>,
+    session: &FileSessionInfo,
+    sign: FileSessionActivity,
+) -> Result<FileOutcome, Rejection> {
+    upsert_session(draft, session, sign)?;
+    Ok(FileOutcome::Acknowledged)
+}
+
+/// Notes that a session is there. Who says the same twice within a second says nothing new.
+pub(super) fn upsert_session(
+    draft: &mut DecisionBuilder<'_>,
+    session: &FileSessionInfo,
+    sign: FileSessionActivity,
+) -> Result<(), Rejection> {
+    check(session)?;
+    let (state, now) = (draft.state, draft.now);
+    let Some(known) = state.file_session(&session.id) else {
+        draft.check_has_space()?;
+        check_can_start_session(draft, session)?;
+        // One event has one form: who is at nothing says nothing.
+        let task = session.task.clone().filter(|task| !task.is_empty());
+        let session = FileSessionInfo { task, ..session.clone() };
+        let id = session.id.clone();
+        draft.push_file_event(FileEvent::Began { session, at: now });
+        if sign == FileSessionActivity::TurnEnded {
+            draft.push_file_event(FileEvent::TurnEnded { session: id, at: now });
+        }
+        return Ok(());
+    };
+    // A name is for one process: another one of the same name is somebody else.
+    if known.process != session.process || known.parent != session.parent {
+        return Err(Rejection::HolderTaken { holder: session.id.clone() });
+    }
+    let id = session.id.clone();
+    match sign {
+        FileSessionActivity::TurnEnded if known.turn_ended_at.is_none() => {
+            draft.push_file_event(FileEvent::TurnEnded { session: id, at: now });
+        }
+        FileSessionActivity::TurnEnded => {}
+        FileSessionActivity::Active | FileSessionActivity::Background => {
+            let task = session.task.clone().filter(|task| *task != known.task);
+            let is_new = known.turn_ended_at.is_some()
+                || task.is_some()
+                || is_expired(now.0, known.seen_at.saturating_add(MIN_SEEN_INTERVAL).0);
+            // Without room, what only says when it was last heard of is not written. That it is at work again has to be: it
+            // would else lose what it has as one that rests.
+            let has_room = state.admission_level() >= AdmissionLevel::Renewals;
+            if is_new && !has_room && known.turn_ended_at.is_some() {
+                return Err(Rejection::NoSpace);
+            }
+            if is_new && has_room {
+                draft.push_file_event(FileEvent::Seen { session: id.clone(), at: now, task });
+                if sign == FileSessionActivity::Background && known.turn_ended_at.is_some() {
+                    draft.push_file_event(FileEvent::TurnEnded { session: id, at: now });
+                }
+            }
+        }
+    }
+    Ok(())
+}
+
+fn check(session: &FileSessionInfo) -> Result<(), Rejection> {
+    let texts = [("agent", &session.agent), ("session", &session.session), ("process", &session.process)];
+    let task = session.task.iter().map(|task| ("task", task));
+    for (field, text) in texts.into_iter().chain(task) {
+        if !is_storable_text(text) {
+            let reason = "has over 4096 bytes, or a control character";
+            return Err(InvalidInput::new(field, reason).into());
+        }
+    }
+    if session.process.is_empty() {
+        let reason = "is empty; a session lives as long as its process, so it has one";
+        return Err(InvalidInput::new("process", reason).into());
+    }
+    Ok(())
+}
+
+fn check_can_start_session(draft: &DecisionBuilder<'_>, session: &FileSessionInfo) -> Result<(), Rejection> {
+    let state = draft.state;
+    let holds = state.find_holder(&session.id).is_some_and(|slot| !state.is_idle(slot));
+    let is_free = state.can_use_holder(&session.id, &files_principal(), draft.now)
+        && !holds
+        && state.agent(&session.id).is_none()
+        && state.intent_session(&session.id).is_none();
+    if !is_free {
+        return Err(Rejection::HolderTaken { holder: session.id.clone() });
+    }
+    if session.parent.as_ref().is_some_and(|parent| state.file_session(parent).is_none()) {
+        return Err(Rejection::NoSuchSession);
+    }
+    if state.file_session_count() >= MAX_FILE_SESSIONS {
+        return Err(Rejection::TooManySessions { most: MAX_FILE_SESSIONS });
+    }
+    Ok(())
+}

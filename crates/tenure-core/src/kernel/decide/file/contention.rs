@@ -1,0 +1,131 @@
+//! Somebody who lives has what a session wants: one ticket for each file, one retry, then a report.
+
+use std::collections::BTreeSet;
+
+use crate::kernel::decision_builder::DecisionBuilder;
+use crate::kernel::file::{
+    BlockedReport, ContentionNotice, FILE_LEASE_TTL, FileEvent, FileOutcome, FileOwner, FileRequest,
+    HeldFile, RetryTicket,
+};
+use crate::kernel::lease_request::LeaseRequest;
+use crate::kernel::limits::{MAX_REPORTED_CYCLE, MAX_RETRY_TICKETS_PER_SESSION};
+use crate::kernel::mode::LeaseMode;
+use crate::kernel::name::Holder;
+use crate::kernel::outcome::Rejection;
+use crate::kernel::value::{Tick, Ticket};
+use crate::rules::time::is_expired;
+
+/// Asking again meets the same ticket and starts no new timer. Only what is asked at or after the end of that timer is the
+/// retry, and there is one.
+pub(super) fn record_contention(
+    draft: &mut DecisionBuilder<'_>,
+    session: &Holder,
+    family: &[Holder],
+    held: &[(&FileRequest, Vec<Holder>)],
+) -> Result<FileOutcome, Rejection> {
+    draft.check_has_space()?;
+    let (state, now) = (draft.state, draft.now);
+    let retry_at = now.checked_add(state.limits().file_retry_delay).ok_or(Rejection::Exhausted)?;
+    // All of them are looked at first: who is refused has drawn none.
+    let mut known = BTreeSet::new();
+    let held: Vec<_> = held.iter().filter(|(file, _)| known.insert(&file.resource)).collect();
+    let new =
+        held.iter().filter(|(file, _)| state.retry_ticket_for(session, &file.resource).is_none()).count();
+    if new > 0 && state.retry_tickets_of(session).count() + new > MAX_RETRY_TICKETS_PER_SESSION {
+        return Err(Rejection::QueueFull {
+            what: session.as_str().into(),
+            max: MAX_RETRY_TICKETS_PER_SESSION,
+        });
+    }
+    if state.last_ticket().0.checked_add(new as u64).is_none() {
+        return Err(Rejection::Exhausted);
+    }
+    let mut next = state.last_ticket();
+    let (mut report, mut until) = (None, None::<Tick>);
+    let mut told: Vec<HeldFile> = Vec::with_capacity(held.len());
+    for (file, holders) in held {
+        let owner = holders[0].clone();
+        let mut wait_until = |due: Tick| until = Some(until.map_or(due, |until| until.min(due)));
+        let ticket = match state.retry_ticket_for(session, &file.resource) {
+            Some(ticket) if ticket.blocked.is_some() => {
+                report = report.or(Some(ticket.ticket));
+                ticket.ticket
+            }
+            Some(ticket) if is_expired(now.0, ticket.retry_at.0) => {
+                report_blocked(draft, ticket, family, file, &owner);
+                report = report.or(Some(ticket.ticket));
+                ticket.ticket
+            }
+            Some(ticket) => {
+                wait_until(ticket.retry_at);
+                ticket.ticket
+            }
+            None => {
+                next = next.next().ok_or(Rejection::Exhausted)?;
+                open_retry_ticket(draft, next, session, family, (file, &owner), retry_at);
+                wait_until(retry_at);
+                next
+            }
+        };
+        told.push(HeldFile { resource: file.resource.clone(), holder: owner, ticket });
+    }
+    Ok(match (report, until) {
+        (Some(report), _) => FileOutcome::Blocked { held: told, report },
+        (None, until) => FileOutcome::Wait { held: told, until: until.unwrap_or(now) },
+    })
+}
+
+fn open_retry_ticket(
+    draft: &mut DecisionBuilder<'_>,
+    ticket: Ticket,
+    session: &Holder,
+    family: &[Holder],
+    (file, owner): (&FileRequest, &Holder),
+    retry_at: Tick,
+) {
+    let nonce = file.names().next().map(|(_, nonce)| nonce).unwrap_or_default();
+    let want = LeaseRequest::new(file.resource.clone(), LeaseMode::Exclusive, FILE_LEASE_TTL, nonce);
+    let circle = cycle_of(draft, family, &want);
+    draft.push_file_event(FileEvent::Contended(ContentionNotice {
+        ticket,
+        session: session.clone(),
+        request: want,
+        owner: owner.clone(),
+        at: draft.now,
+        retry_at,
+        cycle: circle,
+    }));
+}
+
+fn report_blocked(
+    draft: &mut DecisionBuilder<'_>,
+    ticket: &RetryTicket,
+    family: &[Holder],
+    file: &FileRequest,
+    owner: &Holder,
+) {
+    let (state, now) = (draft.state, draft.now);
+    let circle = cycle_of(draft, family, &ticket.request);
+    let known = state.file_session(owner);
+    // It may have the file by another of its names, or a folder that it is in.
+    let around = file.names().flat_map(|(resource, _)| state.leases_overlapping(resource));
+    let own = around.filter(|lease| draft.is_active(lease) && state.holder_name(lease.holder) == owner);
+    let held_since = own.map(|lease| lease.terms.issued_at).min().unwrap_or(now);
+    let found = BlockedReport {
+        at: now,
+        owner: known.map_or_else(|| FileOwner::from_holder(owner.clone()), |session| session.owner()),
+        held_since,
+        // Who gets a file is heard of, though signs of life within a second count once.
+        seen_at: known.map_or(held_since, |session| session.seen_at.max(held_since)),
+        cycle: circle,
+    };
+    draft.push_file_event(FileEvent::Blocked { ticket: ticket.ticket, report: found });
+}
+
+/// Who waits for whom in a circle, if the session waits for this, or those above it do in its place.
+fn cycle_of(draft: &DecisionBuilder<'_>, family: &[Holder], want: &LeaseRequest) -> Vec<Holder> {
+    let circle = family.iter().find_map(|own| draft.find_cycle(own, std::slice::from_ref(want)));
+    let mut circle = circle.unwrap_or_default();
+    circle.truncate(MAX_REPORTED_CYCLE);
+    circle
+}

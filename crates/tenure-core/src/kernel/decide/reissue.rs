@@ -1,0 +1,217 @@
+//! Renews leases, hands them over, and changes their mode.
+
+use crate::kernel::agent::AgentWait;
+use crate::kernel::command::{ChangeMode, LeaseCredential};
+use crate::kernel::decision_builder::{DecisionBuilder, Grant};
+use crate::kernel::event::{Event, RevocationCause};
+use crate::kernel::lease_request::LeaseRequest;
+use crate::kernel::mode::{LeaseMode, ModeSet};
+use crate::kernel::name::{Holder, Principal};
+use crate::kernel::outcome::{CommandOutcome, Rejection};
+use crate::kernel::state::{LeaseEntry, QueueEntry, conflicts_with};
+use crate::kernel::value::{Fence, Nonce, Tick, TickDuration};
+use crate::rules::time::extends;
+
+/// Succeeds only if nobody else is in the way, now: two that both hold and both wait to upgrade would
+/// wait for ever. Waiters that the lease keeps out already are not overtaken by this; those that it does
+/// not keep out yet would be, so they are in the way too.
+pub(super) fn upgrade(
+    draft: &mut DecisionBuilder<'_>,
+    change: &ChangeMode,
+) -> Result<CommandOutcome, Rejection> {
+    let lease = super::active_lease(draft, change.lease, Some(&change.credential))?;
+    if change.mode == lease.terms.mode || !change.mode.covers(lease.terms.mode) {
+        return Err(Rejection::WrongDirection { from: lease.terms.mode, to: change.mode, upgrade: true });
+    }
+    draft.expire_and_serve(draft.state.resource_name(lease.resource));
+    if let Some((holder, until)) = first_blocker(draft, lease, change) {
+        let resource = draft.state.resource_name(lease.resource).clone();
+        let waiting = draft.waiter_count(&resource);
+        return Err(Rejection::Held { resource, holder, until, waiting });
+    }
+    change_mode(draft, lease, change, "upgraded")
+}
+
+/// Always possible: whoever goes with the new mode is let in.
+pub(super) fn downgrade(
+    draft: &mut DecisionBuilder<'_>,
+    change: &ChangeMode,
+) -> Result<CommandOutcome, Rejection> {
+    let lease = super::active_lease(draft, change.lease, Some(&change.credential))?;
+    if change.mode == lease.terms.mode || !lease.terms.mode.covers(change.mode) {
+        return Err(Rejection::WrongDirection { from: lease.terms.mode, to: change.mode, upgrade: false });
+    }
+    change_mode(draft, lease, change, "downgraded")
+}
+
+fn first_blocker(
+    draft: &DecisionBuilder<'_>,
+    lease: &LeaseEntry,
+    change: &ChangeMode,
+) -> Option<(Holder, Tick)> {
+    let state = draft.state;
+    let resource = state.resource_name(lease.resource);
+    let others = state.leases_overlapping(resource).filter(|other| other.fence != lease.fence);
+    let mut others =
+        others.filter(|other| draft.is_active(other) && !other.terms.mode.is_compatible(change.mode));
+    if let Some(other) = others.next() {
+        return Some((state.holder_name(other.holder).clone(), other.terms.expires_at));
+    }
+    // Whoever was let in on the way, by a wait or a lease that was found to be over.
+    let mut served = draft.grants_overlapping(resource);
+    if let Some(issued) = served.find(|issued| !issued.mode.is_compatible(change.mode)) {
+        return Some((issued.holder.clone(), issued.expires_at));
+    }
+    let newly_apart =
+        ModeSet::conflicting_with(change.mode).difference(ModeSet::conflicting_with(lease.terms.mode));
+    let overtaken = state.slots_overlapping(resource).find_map(|slot| {
+        let is_overtaken = |waiting: &&QueueEntry| {
+            waiting.modes_on(slot).intersects(newly_apart) && draft.is_waiting(waiting)
+        };
+        state.queue_on(slot).find(is_overtaken)
+    });
+    let overtaken = overtaken.map(|waiting| (waiting.queued.holder.clone(), waiting.queued.until));
+    overtaken.or_else(|| {
+        let mut agents = draft.waiting_agents_conflicting(resource, change.mode);
+        let is_new = |pending: &&AgentWait| !conflicts_with(&pending.requests, resource, lease.terms.mode);
+        let agent = agents.find(is_new)?;
+        Some((agent.rank.agent.clone(), agent.until))
+    })
+}
+
+fn change_mode(
+    draft: &mut DecisionBuilder<'_>,
+    lease: &LeaseEntry,
+    change: &ChangeMode,
+    detail: &str,
+) -> Result<CommandOutcome, Rejection> {
+    let state = draft.state;
+    let (holder, principal) = (state.holder_name(lease.holder), state.principal_of(lease.holder).1);
+    let (mode, nonce) = (change.mode, change.nonce);
+    reissue_lease(draft, lease, ReissuedLease { holder, principal, mode, nonce, detail })
+}
+
+/// A renewal that would not extend succeeds and changes nothing: it never shortens.
+pub(super) fn renew(
+    draft: &mut DecisionBuilder<'_>,
+    fence: Fence,
+    claim: &LeaseCredential,
+    ttl: Option<TickDuration>,
+) -> Result<CommandOutcome, Rejection> {
+    let lease = super::active_lease(draft, fence, Some(claim))?;
+    draft.check_not_in_restore_quarantine()?;
+    let ttl = ttl.unwrap_or(lease.terms.ttl);
+    super::acquire::check_ttl(draft, ttl)?;
+    let expires_at = draft.now.checked_add(ttl).ok_or(Rejection::Exhausted)?;
+    if !extends(lease.terms.expires_at.0, expires_at.0) {
+        return Ok(CommandOutcome::Renewed { lease: fence, expires_at: lease.terms.expires_at });
+    }
+    draft.check_may_renew()?;
+    if let Some(end) = draft.parent_expires_at(lease)
+        && expires_at > end
+    {
+        return Err(Rejection::OutlivesParent { remaining: end.since(draft.now) });
+    }
+    draft.push(Event::Renewed { lease: fence, at: draft.now, expires_at, ttl });
+    Ok(CommandOutcome::Renewed { lease: fence, expires_at })
+}
+
+pub(super) fn transfer(
+    draft: &mut DecisionBuilder<'_>,
+    fence: Fence,
+    claim: &LeaseCredential,
+    to: &Holder,
+    principal: &Principal,
+    nonce: Nonce,
+) -> Result<CommandOutcome, Rejection> {
+    let lease = super::active_lease(draft, fence, Some(claim))?;
+    let from = draft.state.holder_name(lease.holder);
+    if draft.state.file_session(from).is_some() {
+        // Its file is decided about with the session: a person gives it to another one.
+        return Err(Rejection::HolderTaken { holder: from.clone() });
+    }
+    if !draft.state.can_use_holder(to, principal, draft.now) {
+        return Err(Rejection::HolderTaken { holder: to.clone() });
+    }
+    if let Some(most) = draft.state.limits().max_leases_per_principal {
+        let own = draft.state.principal_of(lease.holder).1 == principal;
+        if !own && (most == 0 || draft.exceeds_usage(principal, most - 1, usize::MAX)) {
+            return Err(Rejection::QuotaExceeded { most });
+        }
+    }
+    check_overlapping_leases(draft, lease, to)?;
+    // Whoever waits for this lease will wait for `to`: if that one waits for them, nobody ever moves. Not by this
+    // lease, though: whoever gets it no longer waits for who had it.
+    if let Some(cycle) =
+        draft.evaluate_without_lease(lease, |draft| draft.find_cycle_after_transfer(lease, to))
+    {
+        return Err(Rejection::Deadlock { cycle });
+    }
+    reissue_lease(
+        draft,
+        lease,
+        ReissuedLease { holder: to, principal, mode: lease.terms.mode, nonce, detail: "transferred" },
+    )
+}
+
+/// Who holds a folder may also hold what is below it. In other hands, the two would be apart.
+fn check_overlapping_leases(
+    draft: &DecisionBuilder<'_>,
+    lease: &LeaseEntry,
+    to: &Holder,
+) -> Result<(), Rejection> {
+    let state = draft.state;
+    let resource = state.resource_name(lease.resource);
+    let mut others = state.leases_overlapping(resource).filter(|other| other.fence != lease.fence);
+    let apart = others.find(|other| {
+        draft.is_active(other)
+            && !other.terms.mode.is_compatible(lease.terms.mode)
+            && state.holder_name(other.holder) != to
+    });
+    let Some(other) = apart else { return Ok(()) };
+    let (resource, holder) = (state.resource_name(other.resource), state.holder_name(other.holder).clone());
+    let waiting = draft.waiter_count(resource);
+    Err(Rejection::Held { resource: resource.clone(), holder, until: other.terms.expires_at, waiting })
+}
+
+pub(super) struct ReissuedLease<'a> {
+    pub(super) holder: &'a Holder,
+    pub(super) principal: &'a Principal,
+    pub(super) mode: LeaseMode,
+    pub(super) nonce: Nonce,
+    pub(super) detail: &'a str,
+}
+
+/// Ends a lease and issues its successor at the same tick, with a full time to live and a new fence, so
+/// that whatever the predecessor still sends is recognised as old.
+pub(super) fn reissue_lease(
+    draft: &mut DecisionBuilder<'_>,
+    lease: &LeaseEntry,
+    successor: ReissuedLease<'_>,
+) -> Result<CommandOutcome, Rejection> {
+    let state = draft.state;
+    draft.check_may_grant()?;
+    super::check_may_hold(draft, successor.holder, successor.principal)?;
+    if state.work_lease(lease.fence).is_some() {
+        return Err(Rejection::AuthorityBound);
+    }
+    if draft.now.checked_add(lease.terms.ttl).is_none() || draft.remaining_fences() == 0 {
+        return Err(Rejection::Exhausted);
+    }
+    let by = state.principal_of(lease.holder).1;
+    draft.revoke(lease, RevocationCause::Transferred, by, successor.detail);
+    let resource = state.resource_name(lease.resource);
+    let want = LeaseRequest::new(resource.clone(), successor.mode, lease.terms.ttl, successor.nonce);
+    let want = want.with_labels(lease.terms.labels.clone());
+    let fence = draft.issue(Grant {
+        holder: successor.holder,
+        principal: successor.principal,
+        request: &want,
+        resource,
+        key: None,
+        ticket: None,
+        continues: Some(lease.fence),
+        authority: None,
+    })?;
+    Ok(CommandOutcome::Reissued { old_lease: lease.fence, lease: fence })
+}

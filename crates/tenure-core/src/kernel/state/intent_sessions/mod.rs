@@ -1,0 +1,185 @@
+//! The sessions: those that go on, those that ended last, and under which key each is found.
+
+mod apply;
+mod holdings;
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+
+use super::KernelState;
+use crate::kernel::intent::{IntentKey, IntentSession, IntentSessionState, IntentTargetKind};
+use crate::kernel::limits::{
+    INTENT_SESSION_RETENTION, MAX_ENDED_INTENT_SESSION_BYTES, MAX_ENDED_INTENT_SESSIONS,
+};
+use crate::kernel::name::Holder;
+use crate::kernel::value::Tick;
+use crate::rules::time::is_expired;
+
+#[derive(Debug, Clone, Default)]
+pub(crate) struct IntentSessionStore {
+    by_id: BTreeMap<Holder, IntentSession>,
+    /// Of those that go on.
+    keys: BTreeMap<(IntentKey, IntentTargetKind), Holder>,
+    /// Of those that no worker has taken.
+    deadlines: BTreeSet<(Tick, Holder)>,
+    by_revision: BTreeMap<u64, Holder>,
+    /// Those that are over, oldest end first.
+    ended: VecDeque<(Tick, Holder)>,
+    revision: u64,
+    /// About how large those are that go on.
+    active_bytes: usize,
+    /// About how large those are that are over.
+    ended_bytes: usize,
+}
+
+impl IntentSessionStore {
+    /// Whether there never was one that is still remembered.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.by_id.is_empty()
+    }
+
+    pub(crate) fn get(&self, id: &Holder) -> Option<&IntentSession> {
+        self.by_id.get(id)
+    }
+
+    pub(crate) fn by_key(&self, key: IntentKey, kind: IntentTargetKind) -> Option<&IntentSession> {
+        self.keys.get(&(key, kind)).and_then(|id| self.by_id.get(id))
+    }
+
+    /// How many go on, and about how large they are.
+    pub(crate) fn active_usage(&self) -> (usize, usize) {
+        (self.keys.len(), self.active_bytes)
+    }
+
+    /// The first moment at which a session has waited too long for a worker.
+    pub(crate) fn next_deadline(&self) -> Option<Tick> {
+        self.deadlines.first().map(|(at, _)| *at)
+    }
+
+    /// Those that have waited too long at `now`, the longest first.
+    pub(crate) fn overdue(&self, now: Tick) -> impl Iterator<Item = &IntentSession> {
+        let overdue = self.deadlines.iter().take_while(move |(at, _)| is_expired(now.0, at.0));
+        overdue.filter_map(|(_, id)| self.by_id.get(id))
+    }
+
+    pub(crate) fn revision(&self) -> u64 {
+        self.revision
+    }
+
+    /// Every session, by its name.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &IntentSession> {
+        self.by_id.values()
+    }
+
+    /// Those that changed after `revision`, the last change last.
+    pub(crate) fn changed_since(&self, revision: u64) -> impl Iterator<Item = &IntentSession> {
+        let later = self.by_revision.range(revision.saturating_add(1)..);
+        later.filter_map(|(_, id)| self.by_id.get(id))
+    }
+
+    /// Those that are over, oldest end first.
+    pub(crate) fn ended(&self) -> impl Iterator<Item = &IntentSession> {
+        self.ended.iter().filter_map(|(_, id)| self.by_id.get(id))
+    }
+
+    /// Puts one in as it is, with everything that leads to it. Its revision is nobody else's.
+    pub(crate) fn insert(&mut self, session: IntentSession) {
+        match session.state {
+            IntentSessionState::Ended => {
+                self.ended_bytes += session.byte_size();
+                self.ended.push_back((session.changed_at, session.id.clone()));
+            }
+            state => {
+                self.keys.insert((session.key, session.intent.target.kind()), session.id.clone());
+                self.active_bytes += session.byte_size();
+                if state == IntentSessionState::New {
+                    self.deadlines.insert((session.start_by, session.id.clone()));
+                }
+            }
+        }
+        self.revision = self.revision.max(session.revision);
+        self.by_revision.insert(session.revision, session.id.clone());
+        self.by_id.insert(session.id.clone(), session);
+    }
+
+    /// Raises the number of changes to what it was: the last change may be of one that is forgotten.
+    pub(crate) fn set_revision(&mut self, revision: u64) {
+        self.revision = revision;
+    }
+
+    fn update(&mut self, id: &Holder, at: Tick, change: impl FnOnce(&mut IntentSession)) {
+        let Some(mut session) = self.by_id.remove(id) else { return };
+        self.by_revision.remove(&session.revision);
+        self.keys.remove(&(session.key, session.intent.target.kind()));
+        self.deadlines.remove(&(session.start_by, id.clone()));
+        self.active_bytes -= session.byte_size();
+        change(&mut session);
+        session.changed_at = at;
+        session.revision = self.revision + 1;
+        self.insert(session);
+    }
+
+    /// Drops those that ended long ago, and the oldest of too many.
+    fn forget(&mut self, now: Tick) {
+        while let Some((ended_at, id)) = self.ended.front() {
+            let kept = !is_expired(now.0, ended_at.saturating_add(INTENT_SESSION_RETENTION).0);
+            if kept
+                && self.ended.len() <= MAX_ENDED_INTENT_SESSIONS
+                && self.ended_bytes <= MAX_ENDED_INTENT_SESSION_BYTES
+            {
+                break;
+            }
+            if let Some(session) = self.by_id.remove(id) {
+                self.by_revision.remove(&session.revision);
+                self.ended_bytes -= session.byte_size();
+            }
+            self.ended.pop_front();
+        }
+    }
+}
+
+impl KernelState {
+    pub fn intent_session(&self, id: &Holder) -> Option<&IntentSession> {
+        self.intent_sessions.get(id)
+    }
+
+    /// Every session that is known or remembered, by its name.
+    pub fn intent_sessions(&self) -> impl Iterator<Item = &IntentSession> {
+        self.intent_sessions.iter()
+    }
+
+    /// The sessions that changed after `revision`, the last change last.
+    pub fn intent_sessions_since(&self, revision: u64) -> impl Iterator<Item = &IntentSession> {
+        self.intent_sessions.changed_since(revision)
+    }
+
+    pub fn intent_sessions_revision(&self) -> u64 {
+        self.intent_sessions.revision()
+    }
+
+    pub(crate) fn has_intent_sessions(&self) -> bool {
+        !self.intent_sessions.is_empty()
+    }
+
+    /// The session that goes on under a key, for a target of this kind.
+    pub(crate) fn intent_session_by_key(
+        &self,
+        key: IntentKey,
+        kind: IntentTargetKind,
+    ) -> Option<&IntentSession> {
+        self.intent_sessions.by_key(key, kind)
+    }
+
+    /// How many sessions go on, and about how large they are.
+    pub(crate) fn active_intent_session_usage(&self) -> (usize, usize) {
+        self.intent_sessions.active_usage()
+    }
+
+    /// The sessions that have waited too long for a worker at `now`.
+    pub(crate) fn overdue_intent_sessions(&self, now: Tick) -> impl Iterator<Item = &IntentSession> {
+        self.intent_sessions.overdue(now)
+    }
+
+    pub(super) fn forget_intent_sessions(&mut self) {
+        self.intent_sessions.forget(self.now);
+    }
+}

@@ -1,0 +1,96 @@
+//! Sessions as bytes: what was saved comes back, what was damaged is refused or in good order.
+
+use tenure_core::kernel::{Event, HashKey, KernelState, LedgerTag, Limits, decode, encode};
+
+use crate::intent_session_fixture::{
+    IntentSessionFixture, WAIT_60_SECONDS, channel, plain_acquire, recording, with_target_lease,
+};
+use crate::kernel_checkpoint_damage::restore_and_check;
+use crate::kernel_checkpoint_round_trip::{restore, save};
+use crate::kernel_codec::{STAMP, TAG};
+
+/// Sessions in every state, and with everything that they can have.
+pub fn sample() -> IntentSessionFixture {
+    let mut desk = IntentSessionFixture::default();
+    let guard = desk.acquire_leader_lock(1, "w");
+    desk.accept(2, recording("old", "film", 1_000, 1)).expect("accepted");
+    desk.stop(3, "old").expect("stopped");
+    desk.start_running(4, "run", "a", 2, guard);
+    desk.accept(5, recording("start", "film", 2_000, 3)).expect("accepted");
+    desk.take(5, "start", guard).expect("taken");
+    desk.start_running(6, "stop", "b", 4, guard);
+    desk.stop(7, "stop").expect("stopping");
+    desk.accept(8, with_target_lease(channel("new", "c", 5))).expect("accepted");
+    desk.accept(9, channel("late", "a", 6)).expect("accepted");
+    desk.take(9, "late", guard).expect("it is busy");
+    let mut full = recording("full", "g", 7, 7);
+    full.intent.params = "{}".into();
+    full.intent.correlation = "c".into();
+    desk.accept(10, full).expect("accepted");
+    desk
+}
+
+#[test]
+fn sessions_revision_round_trips() {
+    let desk = sample();
+    let restored = restore(&desk.state);
+    assert_eq!(restored.intent_sessions_revision(), desk.state.intent_sessions_revision());
+}
+
+#[test]
+fn minimal_intent_session_round_trips() {
+    let mut desk = IntentSessionFixture::default();
+    let mut small = channel("s", "a", 1);
+    small.intent.profile = "p".into();
+    small.principal = crate::intent_session_fixture::principal("t");
+    small.wait_timeout = tenure_core::kernel::TickDuration(1);
+    desk.accept(0, small).expect("accepted");
+    restore(&desk.state);
+}
+
+#[test]
+fn checkpoint_with_sessions_and_a_waiter_round_trips() {
+    let mut desk = sample();
+    desk.run(11, &plain_acquire("bob", "tuner:0", WAIT_60_SECONDS));
+    restore(&desk.state);
+}
+
+#[test]
+fn truncated_session_checkpoint_is_rejected() {
+    let bytes = save(&sample().state);
+    let read = |bytes: &[u8]| {
+        KernelState::restore(bytes, LedgerTag(0), Limits::default(), HashKey(5, 6)).map(|_| ())
+    };
+    for length in 0..bytes.len() {
+        assert!(read(&bytes[..length]).is_err(), "{length} bytes of {}", bytes.len());
+    }
+}
+
+#[test]
+fn session_checkpoint_with_one_changed_byte_is_rejected_or_valid() {
+    let bytes = save(&sample().state);
+    assert!(restore_and_check(&bytes));
+    let (mut believed, mut refused) = (0, 0);
+    for place in 1..bytes.len() {
+        let mut changed = bytes.clone();
+        for value in (0..=u8::MAX).filter(|value| *value != bytes[place]) {
+            changed[place] = value;
+            *(if restore_and_check(&changed) { &mut believed } else { &mut refused }) += 1;
+        }
+    }
+    assert!(believed > 0 && refused > 0, "{believed} and {refused}");
+}
+
+#[test]
+fn replay_of_encoded_events_gives_the_same_state() {
+    let desk = sample();
+    let mut replayed = KernelState::default();
+    for event in &desk.events {
+        let read = decode(&encode(event, STAMP), TAG).expect("it is read").expect("it is the kernel's");
+        assert_eq!(read, *event);
+        replayed.apply(&read).expect("it follows");
+    }
+    assert_eq!(replayed.snapshot(), desk.state.snapshot());
+    let told = desk.events.iter().filter(|event| matches!(event, Event::Intent(_))).count();
+    assert_eq!(told as u64, desk.state.intent_sessions_revision());
+}

@@ -1,0 +1,220 @@
+//! The repository that a command line means, and how it is asked.
+
+use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::path::{Path, PathBuf};
+
+use super::super::GitError;
+use super::super::command_line::GlobalOptions;
+use super::super::env::{is_git_variable, is_location_variable, is_pathspec_variable};
+use super::super::query::GitQuery;
+
+type Variables = Vec<(OsString, OsString)>;
+
+/// One working tree, seen from where git runs, with what the agent's git was told.
+pub(super) struct RepositoryContext {
+    /// Where git runs, after every `-C`.
+    pub folder: PathBuf,
+    location: Variables,
+    environment: Variables,
+    /// How the agent's paths are read, by its environment and by its options.
+    pathspec_environment: Variables,
+    pathspecs: Vec<OsString>,
+    settings: Vec<OsString>,
+    /// Settings that were made, and nobody knows to what.
+    unknown_settings: Vec<String>,
+    pub root: PathBuf,
+    /// The commit that is checked out, if there is one.
+    pub head: Option<String>,
+}
+
+impl RepositoryContext {
+    /// Nothing if there is no working tree.
+    pub fn new(
+        global: &GlobalOptions,
+        cwd: &Path,
+        environment: &[(OsString, OsString)],
+    ) -> Result<Option<Self>, GitError> {
+        let told = environment.iter().filter(|(name, _)| is_git_variable(name)).cloned();
+        let (mut place, environment): (Variables, Variables) =
+            told.partition(|(name, _)| is_location_variable(name));
+        let (paths_are, environment) =
+            environment.into_iter().partition(|(name, _)| is_pathspec_variable(name));
+        let named = [("GIT_DIR", &global.git_dir), ("GIT_WORK_TREE", &global.work_tree)];
+        for (name, value) in named.into_iter().filter_map(|(name, value)| Some((name, value.clone()?))) {
+            place.retain(|(other, _)| other != name);
+            place.push((name.into(), value));
+        }
+        let folder: PathBuf = cwd.join(&global.folder).components().collect();
+        let is_set = |name: &str| place.iter().any(|(other, _)| other == name);
+        // Without a name for the working tree, there is none.
+        if !folder.is_dir() || (global.is_bare && !is_set("GIT_WORK_TREE")) {
+            return Ok(None);
+        }
+        if global.is_bare && !is_set("GIT_DIR") {
+            place.push(("GIT_DIR".into(), folder.clone().into()));
+        }
+        Self {
+            folder,
+            location: place,
+            environment,
+            pathspec_environment: paths_are,
+            pathspecs: global.pathspecs.clone(),
+            settings: global.settings.clone(),
+            unknown_settings: global.unknown_settings.clone(),
+            root: PathBuf::new(),
+            head: None,
+        }
+        .discover()
+    }
+
+    /// The tree at another place, with what else was told.
+    pub fn for_folder(&self, folder: &Path) -> Result<Option<Self>, GitError> {
+        Self {
+            folder: folder.to_owned(),
+            location: Vec::new(),
+            environment: self.environment.clone(),
+            pathspec_environment: Vec::new(),
+            pathspecs: Vec::new(),
+            settings: self.settings.clone(),
+            unknown_settings: self.unknown_settings.clone(),
+            root: PathBuf::new(),
+            head: None,
+        }
+        .discover()
+    }
+
+    fn discover(mut self) -> Result<Option<Self>, GitError> {
+        self.root = match self.rev_parse_path("--show-toplevel") {
+            Err(GitError::NotARepository | GitError::Bare) => return Ok(None),
+            output => output?,
+        };
+        self.head = self.resolve_commit(OsStr::new("HEAD"))?;
+        Ok(Some(self))
+    }
+
+    /// A question whose paths, if any, are patterns of our own.
+    pub fn query<A: Into<OsString>>(
+        &self,
+        subcommand: &'static str,
+        arguments: impl IntoIterator<Item = A>,
+    ) -> GitQuery<'_> {
+        let mut question = GitQuery::new(&self.folder, subcommand, arguments);
+        question.location = &self.location;
+        question.environment = Some(&self.environment);
+        question.settings = &self.settings;
+        question.pathspecs = &[];
+        question
+    }
+
+    /// Asks about the agent's paths, with `otherwise` where it named none. Paths that git cannot read mean everything: the
+    /// command itself will be refused by git, or knows better.
+    pub fn query_paths(
+        &self,
+        subcommand: &'static str,
+        options: &[impl AsRef<OsStr>],
+        paths: &[OsString],
+        otherwise: Option<&str>,
+    ) -> Result<Vec<u8>, GitError> {
+        self.query_paths_as(subcommand, options, paths, otherwise, true)
+    }
+
+    /// The same with the settings of this process in place of the agent's: for what the gate itself thinks of a path.
+    pub fn query_paths_with_own_settings(
+        &self,
+        subcommand: &'static str,
+        options: &[impl AsRef<OsStr>],
+        paths: &[OsString],
+        otherwise: Option<&str>,
+    ) -> Result<Vec<u8>, GitError> {
+        self.query_paths_as(subcommand, options, paths, otherwise, false)
+    }
+
+    fn query_paths_as(
+        &self,
+        subcommand: &'static str,
+        options: &[impl AsRef<OsStr>],
+        paths: &[OsString],
+        otherwise: Option<&str>,
+        is_agents: bool,
+    ) -> Result<Vec<u8>, GitError> {
+        let question = |paths: &[OsString]| {
+            let options = options.iter().map(|option| option.as_ref().to_owned()).chain(["--".into()]);
+            let mut question = self.query(subcommand, options.chain(paths.iter().cloned()));
+            if !is_agents {
+                (question.environment, question.settings) = (None, &[]);
+            }
+            question
+        };
+        if !paths.is_empty() {
+            let mut question = question(paths);
+            question.pathspecs = &self.pathspecs;
+            let place = [&self.location[..], &self.pathspec_environment].concat();
+            question.location = &place;
+            match question.output() {
+                Err(GitError::Failed { .. }) => {}
+                answered => return answered,
+            }
+        }
+        question(&otherwise.map(OsString::from).into_iter().collect::<Vec<_>>()).output()
+    }
+
+    /// Whether a setting says yes; `otherwise` where nobody set it. One that cannot be read says the opposite of `otherwise`.
+    pub fn config_bool(&self, name: &str, otherwise: bool) -> Result<bool, GitError> {
+        if self.unknown_settings.iter().any(|unknown| unknown == name) {
+            return Ok(!otherwise);
+        }
+        match self.query("config", ["--get", "--type=bool", name]).optional_output() {
+            Ok(None) => Ok(otherwise),
+            Ok(Some(said)) => Ok(said.trim_ascii() == b"true"),
+            Err(GitError::Failed { .. }) => Ok(!otherwise),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// The text of a setting. The last one counts.
+    pub fn config_value(&self, name: &str) -> Result<Option<String>, GitError> {
+        let said = self.query("config", ["--get", name]).optional_output()?;
+        Ok(said.map(|said| String::from_utf8_lossy(&said).trim_end_matches('\n').to_owned()))
+    }
+
+    /// The commit that this word means.
+    pub fn resolve_commit(&self, word: &OsStr) -> Result<Option<String>, GitError> {
+        self.resolve(word, "^{commit}")
+    }
+
+    /// The tree that this word means.
+    pub fn resolve_tree(&self, word: &OsStr) -> Result<Option<String>, GitError> {
+        self.resolve(word, "^{tree}")
+    }
+
+    fn resolve(&self, word: &OsStr, kind: &str) -> Result<Option<String>, GitError> {
+        let word = if word == "-" { OsStr::new("@{-1}") } else { word };
+        // After a colon, whatever stands behind belongs to a message (`:/text`) or to a path (`HEAD:folder`).
+        if word.as_bytes().contains(&b':') {
+            let Some(id) = self.rev_parse_verify(word.to_owned())? else { return Ok(None) };
+            return self.rev_parse_verify((id + kind).into());
+        }
+        // `A...B` is where they parted.
+        if let Some(at) = word.as_bytes().windows(3).position(|dots| dots == b"...") {
+            let or_head = |side: &[u8]| if side.is_empty() { b"HEAD".to_vec() } else { side.to_vec() };
+            let sides = [&word.as_bytes()[..at], &word.as_bytes()[at + 3..]];
+            let [one, other] = sides.map(|side| self.resolve_commit(&OsString::from_vec(or_head(side))));
+            let (Some(one), Some(other)) = (one?, other?) else { return Ok(None) };
+            return Ok(self.merge_bases(&one, &other)?.into_iter().next());
+        }
+        let mut name = word.to_owned();
+        name.push(kind);
+        self.rev_parse_verify(name)
+    }
+
+    fn rev_parse_verify(&self, name: OsString) -> Result<Option<String>, GitError> {
+        let options = ["--verify", "--quiet", "--end-of-options"].map(OsString::from);
+        match self.query("rev-parse", options.into_iter().chain([name])).optional_output() {
+            Ok(said) => Ok(said.map(|said| String::from_utf8_lossy(&said).trim().to_owned())),
+            // Not a name at all.
+            Err(GitError::Failed { .. }) => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+}

@@ -1,0 +1,82 @@
+//! What others see of the writer: its state, and trouble.
+
+use std::error::Error;
+use std::fmt::Write as _;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use parking_lot::{Mutex, RwLock};
+use tenure_core::kernel::{Event, KernelState, Tick};
+
+use super::clock::Clock;
+use crate::tick_clock::TickClock;
+
+/// A state of its own, to which each batch is applied once it is durable and before anybody is answered. A reader
+/// waits for such an update at most, never for the disk.
+pub struct StateView {
+    state: RwLock<KernelState>,
+    stamper: TickClock,
+    clock: Arc<dyn Clock>,
+}
+
+impl StateView {
+    pub(crate) fn new(state: KernelState, stamper: TickClock, clock: Arc<dyn Clock>) -> StateView {
+        StateView { state: RwLock::new(state), stamper, clock }
+    }
+
+    /// Looks at what is durable. Whoever looks for long keeps the writer from its next answer.
+    pub fn read<T>(&self, look: impl FnOnce(&KernelState) -> T) -> T {
+        look(&self.state.read())
+    }
+
+    /// The tick of this moment: what is over by now is over, announced or not.
+    pub fn now(&self) -> Tick {
+        let mut stamper = self.stamper;
+        let tick = stamper.stamp(self.clock.microseconds());
+        tick.max(self.read(KernelState::now))
+    }
+
+    /// Applies what is durable. `each` is shown every event with its place, and the state right before it.
+    pub(crate) fn apply(&self, events: &[Event], each: impl Fn(u64, &Event, &KernelState)) {
+        let mut state = self.state.write();
+        for (index, event) in (0..).zip(events) {
+            each(index, event, &state);
+            state.apply(event).expect("what was applied once can be applied to the same state");
+        }
+    }
+}
+
+#[derive(Debug, Default)]
+pub(crate) struct BackgroundHealth {
+    /// Nearly always no: then nothing is locked.
+    has_problem: AtomicBool,
+    problem: Mutex<Option<String>>,
+}
+
+impl BackgroundHealth {
+    pub(crate) fn set(&self, text: Option<String>) {
+        self.has_problem.store(text.is_some(), Ordering::Release);
+        *self.problem.lock() = text;
+    }
+
+    pub(crate) fn clear(&self) {
+        if self.has_problem.load(Ordering::Acquire) {
+            self.set(None);
+        }
+    }
+
+    pub(crate) fn get(&self) -> Option<String> {
+        self.problem.lock().clone()
+    }
+}
+
+/// What happened, and everything that led to it, in one line.
+pub(crate) fn format_error_chain(what: &str, error: &dyn Error) -> String {
+    let mut text = format!("{what}: {error}");
+    let mut source = error.source();
+    while let Some(error) = source {
+        write!(text, ": {error}").expect("writing into a string");
+        source = error.source();
+    }
+    text
+}

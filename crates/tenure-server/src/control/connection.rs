@@ -1,0 +1,93 @@
+//! One connection's place at the desk: who it is, and what it has.
+
+use std::sync::Arc;
+
+use base64::Engine as _;
+use base64::prelude::BASE64_URL_SAFE_NO_PAD;
+use tenure_control::{Problem, ProblemCode};
+use tenure_core::kernel::{Command, Fence, Holder, LeaseCredential, Principal, RevocationCause};
+use zeroize::Zeroizing;
+
+use crate::app::App;
+use crate::http::auth::Caller;
+
+/// A connection. When it goes, what it has ends. It has no `Debug`: it knows the token.
+pub(super) struct Connection {
+    app: Arc<App>,
+    /// A random name that no other connection ever has.
+    pub(super) identity: Arc<str>,
+    pub(super) client_id: u32,
+    /// Who opened it, and who speaks now.
+    pub(super) opened_by: Caller,
+    pub(super) caller: Caller,
+    /// The lease, if this connection has one; perhaps it is over.
+    pub(super) lease: Option<ConnectionLease>,
+}
+
+/// What a connection knows of its lease.
+pub(super) struct ConnectionLease {
+    pub(super) fence: Fence,
+    pub(super) token: Zeroizing<String>,
+    pub(super) principal: Principal,
+}
+
+impl Connection {
+    pub(super) fn new(app: Arc<App>, caller: Caller) -> Result<Self, Problem> {
+        let identity = new_identity()?;
+        let client_id = app.control.controller.next_client_id();
+        Ok(Self { app, identity, client_id, opened_by: caller.clone(), caller, lease: None })
+    }
+
+    /// Another principal speaks: a name in the ledger belongs to the one that first used it.
+    pub(super) fn rename(&mut self) -> Result<(), Problem> {
+        self.app.control.controller.remove_connection(&self.identity);
+        self.identity = new_identity()?;
+        self.lease = None;
+        Ok(())
+    }
+
+    /// This connection, as the ledger knows it.
+    pub(super) fn holder(&self) -> Holder {
+        Holder::parse(&self.identity).expect("letters, digits, `-` and `_` are a name")
+    }
+
+    /// Why this connection may act on its lease: the face vouches for it.
+    pub(super) fn lease_credential(&self, principal: &Principal) -> LeaseCredential {
+        LeaseCredential::Holder { holder: self.holder(), principal: principal.clone() }
+    }
+}
+
+impl Drop for Connection {
+    fn drop(&mut self) {
+        let Some(lease) = self.app.control.controller.remove_connection(&self.identity) else { return };
+        let (by, detail) = (self.caller.principal.clone(), Arc::from("its connection ended"));
+        self.app.registrar.submit_with_retry(Command::Revoke {
+            lease,
+            cause: RevocationCause::Disconnected,
+            by,
+            detail,
+        });
+    }
+}
+
+fn new_identity() -> Result<Arc<str>, Problem> {
+    Ok(format!("ws-{}", BASE64_URL_SAFE_NO_PAD.encode(random()?)).into())
+}
+
+/// A token for a lease: 128 bits that nobody can guess.
+pub(super) fn new_token() -> Result<Zeroizing<String>, Problem> {
+    let bytes = Zeroizing::new(random()?);
+    Ok(Zeroizing::new(BASE64_URL_SAFE_NO_PAD.encode(bytes.as_slice())))
+}
+
+fn random() -> Result<[u8; 16], Problem> {
+    let mut bytes = [0; 16];
+    let missing = |_| {
+        Problem::new(
+            ProblemCode::Unavailable,
+            "the system gives no random bytes; nothing happened, ask again",
+        )
+    };
+    getrandom::fill(&mut bytes).map_err(missing)?;
+    Ok(bytes)
+}

@@ -1,0 +1,272 @@
+//! The device and whose hand is on it, behind one lock: the device's serial point.
+//!
+//! The hand changes when the ledger has it, on the thread that tells everybody, before the one who asked is answered. What
+//! was let in before is looked at again here, so nothing takes effect after a change of hands that was sent before it.
+
+mod observer;
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::time::Duration;
+
+use parking_lot::Mutex;
+use serde_json::{Map, Value};
+use tenure_control::device::VirtualDevice;
+use tenure_control::{
+    CommandClass, CommandReply, CommandSource, ControlLease, ControlOwner, ControlRejection, DeviceClock,
+    OwnershipState, Permit, Problem,
+};
+use tenure_core::kernel::{Fence, Tick, TickDuration};
+use tenure_registrar::runtime::StateView;
+use tokio::sync::{Notify, broadcast, watch};
+
+use super::counters::{ControlCounters, CounterSnapshot};
+use super::lease_change::LeaseChange;
+use super::message::CommandError;
+use super::store::DeviceStore;
+use super::store_writer::{DeviceStoreWriter, storage_failed};
+
+/// The resource of the one lease.
+pub(crate) const RESOURCE: &str = "control:global";
+/// Of resources that only a face of its own may lease.
+pub(crate) const DOMAIN: &str = "control:";
+
+/// So many changes may wait for a connection that does not take them. One that is further behind is let go.
+const MAX_PENDING_CHANGES: usize = 256;
+
+/// What is configured of the lease.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct ControlLeaseTerms {
+    pub(super) ttl: TickDuration,
+    pub(super) heartbeat_interval_ms: u32,
+}
+
+/// The device and whose hand is on it.
+pub(crate) struct Controller {
+    state: Mutex<ControllerState>,
+    view: Arc<StateView>,
+    pub(super) uptime: DeviceClock,
+    pub(super) terms: ControlLeaseTerms,
+    pub(crate) counters: ControlCounters,
+    changes: broadcast::Sender<Arc<LeaseChange>>,
+    ownership_epochs: watch::Sender<u64>,
+    /// The stream's next deadline may have moved.
+    deadline_moved: Notify,
+    writer: DeviceStoreWriter,
+    next_client_id: AtomicU32,
+    /// The fence of the lease, 0 while there is none. Every event of every lease is compared with it, and few are this
+    /// one's.
+    fence: AtomicU64,
+}
+
+struct ControllerState {
+    ownership: OwnershipState,
+    device: VirtualDevice,
+    /// Connections that asked for the lease, by the name that the ledger knows.
+    connections: HashMap<Arc<str>, RegisteredConnection>,
+}
+
+/// A connection that asked for the lease.
+pub(super) struct RegisteredConnection {
+    pub(super) owner: ControlOwner,
+    /// Why it gives the lease back, in its own words.
+    pub(super) reason: Option<Arc<str>>,
+    /// Whether what it asks for is the lease, and not only more time.
+    pub(super) is_acquiring: bool,
+}
+
+impl Controller {
+    pub(super) fn new(
+        view: Arc<StateView>,
+        uptime: DeviceClock,
+        terms: ControlLeaseTerms,
+        device: VirtualDevice,
+        store: DeviceStore,
+    ) -> Self {
+        let stored = device.persistent_state();
+        let inner =
+            ControllerState { ownership: OwnershipState::default(), device, connections: HashMap::new() };
+        Self {
+            state: Mutex::new(inner),
+            view,
+            uptime,
+            terms,
+            counters: ControlCounters::new(),
+            changes: broadcast::Sender::new(MAX_PENDING_CHANGES),
+            ownership_epochs: watch::Sender::new(0),
+            deadline_moved: Notify::new(),
+            writer: DeviceStoreWriter::new(store, stored),
+            next_client_id: AtomicU32::new(1),
+            fence: AtomicU64::new(0),
+        }
+    }
+
+    /// The time by which the lease lives. Not while the lock is held: the thread that tells everybody holds what this
+    /// needs while it waits for the lock.
+    pub(super) fn now(&self) -> Tick {
+        self.view.now()
+    }
+
+    /// A number to show for a connection.
+    pub(super) fn next_client_id(&self) -> u32 {
+        self.next_client_id.fetch_add(1, Ordering::Relaxed)
+    }
+
+    /// Tells of every change of the lease from now on.
+    pub(super) fn subscribe_lease_changes(&self) -> broadcast::Receiver<Arc<LeaseChange>> {
+        self.changes.subscribe()
+    }
+
+    /// Tells of every change of hands: how many there were.
+    pub(crate) fn subscribe_ownership(&self) -> watch::Receiver<u64> {
+        self.ownership_epochs.subscribe()
+    }
+
+    pub(crate) fn counts(&self) -> CounterSnapshot {
+        self.counters.snapshot(self.uptime)
+    }
+
+    pub(super) fn read<T>(&self, look: impl FnOnce(Option<&ControlLease>, Tick) -> T) -> T {
+        let now = self.now();
+        look(self.state.lock().ownership.lease(), now)
+    }
+
+    /// Whether a WebSocket may send a command of this class.
+    pub(crate) fn permit_websocket(
+        &self,
+        identity: &str,
+        class: CommandClass,
+    ) -> Result<Permit, ControlRejection> {
+        self.permit(CommandSource::WebSocket, |hand, now| hand.permit_websocket(identity, class, now))
+    }
+
+    /// The same for a frame, of which many may be kept out in a second.
+    pub(super) fn permit_frame(&self, identity: &str) -> Result<Permit, ControlRejection> {
+        let now = self.now();
+        let passed = self.state.lock().ownership.permit_websocket(identity, CommandClass::Streams, now);
+        passed.inspect_err(|_| self.counters.record_blocked_frame())
+    }
+
+    /// Whether a request that shows this may do what is of this class.
+    pub(crate) fn permit_rest(
+        &self,
+        token: Option<&str>,
+        lease_id: Option<&str>,
+        class: CommandClass,
+    ) -> Result<Permit, ControlRejection> {
+        self.permit(CommandSource::Rest, |hand, now| hand.permit_rest(token, lease_id, class, now))
+    }
+
+    /// Whether the knob or the serial port may do what is of this class.
+    pub(crate) fn permit_local(
+        &self,
+        source: CommandSource,
+        class: CommandClass,
+    ) -> Result<Permit, ControlRejection> {
+        self.permit(source, |hand, now| hand.permit_local(source, class, now))
+    }
+
+    fn permit(
+        &self,
+        source: CommandSource,
+        ask: impl FnOnce(&OwnershipState, Tick) -> Result<Permit, ControlRejection>,
+    ) -> Result<Permit, ControlRejection> {
+        let now = self.now();
+        let passed = ask(&self.state.lock().ownership, now);
+        passed.inspect_err(|_| self.counters.record_blocked_command(source))
+    }
+
+    pub(crate) fn check_permit(&self, pass: Permit) -> Result<(), ControlRejection> {
+        let now = self.now();
+        self.state.lock().ownership.check_permit(pass, now)
+    }
+
+    /// Does what a command says, if its pass still counts. What must outlive a restart is on the disk when this returns.
+    pub(crate) async fn execute(
+        &self,
+        pass: Permit,
+        command: &str,
+        fields: Map<String, Value>,
+    ) -> Result<Value, CommandError> {
+        self.run_on_device(pass, |device, now| device.execute(command, fields, now)).await
+    }
+
+    /// Lets the device do something, if the pass still counts.
+    pub(super) async fn run_on_device(
+        &self,
+        pass: Permit,
+        act: impl FnOnce(&mut VirtualDevice, Tick) -> Result<CommandReply, Problem>,
+    ) -> Result<Value, CommandError> {
+        let now = self.now();
+        let (done, stored) = {
+            let inner = &mut *self.state.lock();
+            inner.ownership.check_permit(pass, now)?;
+            let done = act(&mut inner.device, now)?;
+            // In the order in which it happened: the last one written is the last one that was done.
+            let stored = done.must_store.then(|| self.writer.next_state(inner.device.persistent_state()));
+            (done, stored)
+        };
+        self.deadline_moved.notify_one();
+        if let Some(turn) = stored
+            && let Err(unwritten) = self.writer.write(turn).await
+        {
+            if let Some(stored) = unwritten.on_disk {
+                self.state.lock().device.restore_persistent_state(stored);
+            }
+            return Err(storage_failed().into());
+        }
+        Ok(done.data)
+    }
+
+    /// Shows a frame, if its pass still counts.
+    pub(super) fn accept_frame(&self, pass: Permit, bytes: &[u8]) -> Result<(), CommandError> {
+        let now = self.now();
+        let inner = &mut *self.state.lock();
+        inner.ownership.check_permit(pass, now)?;
+        Ok(inner.device.accept_frame(bytes, now)?)
+    }
+
+    /// This connection is about to ask for the lease.
+    pub(super) fn register_connection(&self, claim: RegisteredConnection) {
+        self.state.lock().connections.insert(claim.owner.identity.clone(), claim);
+    }
+
+    /// It is about to give it back, for this reason; or to ask for more time.
+    pub(super) fn update_request(&self, identity: &str, reason: Option<Arc<str>>, is_acquiring: bool) {
+        if let Some(claim) = self.state.lock().connections.get_mut(identity) {
+            claim.reason = reason;
+            claim.is_acquiring = is_acquiring;
+        }
+    }
+
+    /// This connection is gone. The answer is the lease that it leaves behind.
+    pub(super) fn remove_connection(&self, identity: &str) -> Option<Fence> {
+        let inner = &mut *self.state.lock();
+        inner.connections.remove(identity);
+        inner.ownership.lease().filter(|held| &*held.owner.identity == identity).map(|held| held.fence)
+    }
+
+    /// Ends the render stream when no frame came for too long. It runs as long as the server.
+    pub(super) async fn enforce_stream_timeout(self: Arc<Self>) {
+        loop {
+            let now = self.now();
+            let deadline = {
+                let inner = &mut *self.state.lock();
+                if inner.device.next_deadline().is_some_and(|deadline| deadline <= now) {
+                    inner.device.poll_stream_expiry(now);
+                }
+                inner.device.next_deadline()
+            };
+            let moved = self.deadline_moved.notified();
+            match deadline {
+                None => moved.await,
+                // A frame moves it without a word: then this comes too early, and looks again.
+                Some(deadline) => {
+                    let remaining = Duration::from_micros(deadline.since(now).0 + 1);
+                    let _ = tokio::time::timeout(remaining, moved).await;
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,133 @@
+//! What only a person may do: give a file away, release it by force, stop the server.
+
+use std::sync::Arc;
+
+use axum::extract::State;
+use axum::http::StatusCode;
+use axum::response::Response;
+use serde_json::json as value;
+use tenure_api::{Code, FileView};
+use tenure_core::kernel::{FileCommand, FileOutcome, Holder, KernelState as Kernel};
+use tenure_core::rules::names::check_name;
+
+use super::caller::absolute;
+use super::list::{FileQuery, file_view};
+use super::local_process::LocalProcess;
+use super::{liveness, resolve, spawn_blocking, submit};
+use crate::app::App;
+use crate::http::auth::Caller;
+use crate::http::body::JsonBody;
+use crate::http::response::{HttpError, json};
+
+/// Hand a file to a session, whoever of the others has it.
+#[utoipa::path(
+    post,
+    path = "/v1/files/give",
+    tag = "files",
+    operation_id = "giveFile",
+    request_body = tenure_api::FileGiveRequest,
+    responses((status = 200, description = "The session has it", body = FileView)),
+    extensions(("x-codes" = json!(["NOT_FOUND", "HELD", "LOCAL_ONLY", "AGENT_FORBIDDEN", "NO_SPACE", "HELD_BACK"])))
+)]
+pub(super) async fn give(
+    State(app): State<Arc<App>>,
+    caller: Caller,
+    local: LocalProcess,
+    body: JsonBody,
+) -> Result<Response, HttpError> {
+    let mut fields = body.fields;
+    let (path, to) = (absolute(&fields.text("path")?, "path")?, fields.text("to")?);
+    fields.finish()?;
+    local.require_human(&app)?;
+    let to = app.registrar.read(|state| session_named(state, &to))?;
+    if liveness::end_dead_sessions(&app, std::slice::from_ref(&to)).await.is_empty() {
+        return Err(no_such_session("it has ended"));
+    }
+    let own = app.clone();
+    let file = spawn_blocking(move || FileQuery::resolve(&own, &path)).await?;
+    caller.require_resource(&file.resource)?;
+    let command = FileCommand::Give { file: resolve::file_request(&file)?, to, by: caller.principal.clone() };
+    submit(&app, &caller, command).await?;
+    let file = file_view(&app, file).await?.file;
+    let told = file.ok_or_else(|| no_such_session("it has ended meanwhile, and what it had is free"))?;
+    Ok(json(StatusCode::OK, &told))
+}
+
+/// Take a file from whoever has it. Who did that, and why, is in the ledger.
+#[utoipa::path(
+    post,
+    path = "/v1/files/force-release",
+    tag = "files",
+    operation_id = "forceReleaseFile",
+    request_body = tenure_api::FileForceReleaseRequest,
+    responses((status = 200, description = "Who had it", body = FileView)),
+    extensions(("x-codes" = json!(["NOT_FOUND", "LOCAL_ONLY", "AGENT_FORBIDDEN"])))
+)]
+pub(super) async fn force_release(
+    State(app): State<Arc<App>>,
+    caller: Caller,
+    local: LocalProcess,
+    body: JsonBody,
+) -> Result<Response, HttpError> {
+    let mut fields = body.fields;
+    let (path, reason) = (absolute(&fields.text("path")?, "path")?, fields.text("reason")?);
+    fields.finish()?;
+    check_name("reason", &reason)?;
+    local.require_human(&app)?;
+    let own = app.clone();
+    let file = spawn_blocking(move || FileQuery::resolve(&own, &path)).await?;
+    caller.require_resource(&file.resource)?;
+    let resources = resolve::names(&file)?;
+    let not_held =
+        || HttpError::new(Code::NotFound, "no session has this file; `tenure files` shows what is held");
+    let told = file_view(&app, file).await?.file.ok_or_else(not_held)?;
+    let command =
+        FileCommand::ForceRelease { resources, by: caller.principal.clone(), detail: reason.into() };
+    match submit(&app, &caller, command).await?.0 {
+        FileOutcome::Released { resources, .. } if !resources.is_empty() => Ok(json(StatusCode::OK, &told)),
+        _ => Err(not_held()),
+    }
+}
+
+/// Stop the server. What is held stays in the ledger.
+#[utoipa::path(
+    post,
+    path = "/v1/stop",
+    tag = "files",
+    operation_id = "stop",
+    responses((status = 200, description = "It is about to stop")),
+    extensions(("x-codes" = json!(["LOCAL_ONLY", "AGENT_FORBIDDEN"])))
+)]
+pub(super) async fn stop(
+    State(app): State<Arc<App>>,
+    caller: Caller,
+    local: LocalProcess,
+) -> Result<Response, HttpError> {
+    caller.require_unlimited_admin("stopping the server")?;
+    local.require_human(&app)?;
+    app.files.idle_shutdown.request_shutdown();
+    Ok(json(StatusCode::OK, &value!({})))
+}
+
+/// The one session that is called so, or begins so.
+fn session_named(state: &Kernel, name: &str) -> Result<Holder, HttpError> {
+    let exactly = state.file_sessions().find(|session| session.id.as_str() == name);
+    if let Some(session) = exactly {
+        return Ok(session.id.clone());
+    }
+    let fits = |text: &str| text.starts_with(name);
+    let found: Vec<_> = state
+        .file_sessions()
+        .filter(|session| session.parent.is_none())
+        .filter(|session| fits(&session.session) || fits(session.id.as_str()))
+        .collect();
+    match &found[..] {
+        [only] => Ok(only.id.clone()),
+        [] => Err(no_such_session("none is called so")),
+        _ => Err(no_such_session("several begin so: say more of its name")),
+    }
+}
+
+fn no_such_session(why: &str) -> HttpError {
+    HttpError::new(Code::NotFound, format!("there is no such session: {why}; `tenure files` shows who lives"))
+}

@@ -1,0 +1,194 @@
+//! What is known of what changed. It looks at the disk and at processes, so not on a thread that others wait for.
+
+use std::collections::{HashMap, HashSet};
+use std::ffi::OsStr;
+use std::fs;
+use std::os::unix::fs::MetadataExt as _;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use tenure_core::kernel::{Holder, KernelState, Resource, Tick};
+use tenure_gate::git;
+use tenure_gate::paths::{WorkTree, resource_of_name};
+use tenure_gate::process::{ProcessId, adopts_reparented_children, start_time, writers_of};
+use tenure_gate::syscall_effects::is_temporary_name;
+use tenure_gate::watch::ChangeKind;
+
+use super::pending::{ObservedWriter, PendingChange, PendingChanges};
+use super::verdict::{ChangeEvidence, Violation, WriterCandidate, WriterOrigin, find_violation};
+use crate::app::App;
+use crate::files::{identity, resolve};
+
+/// The most files of which is looked at once who has them open.
+const MAX_INSPECTED: usize = 1_000;
+
+/// Begins a round: looks who has what changed since the last one open for writing. At once, because whoever it is may close it in
+/// a moment.
+pub(super) fn find_writers(app: &App, tree: &WorkTree, pending: &parking_lot::Mutex<PendingChanges>) {
+    let paths = pending.lock().begin_round(MAX_INSPECTED);
+    let mut files: HashMap<(u64, u64), Vec<PathBuf>> = HashMap::new();
+    for path in paths {
+        let about = fs::symlink_metadata(tree.root.join(&path)).ok().filter(fs::Metadata::is_file);
+        if let Some(about) = about {
+            files.entry((about.dev(), about.ino())).or_default().push(path);
+        }
+    }
+    let mut seen: HashMap<u32, Arc<ObservedWriter>> = HashMap::new();
+    for writer in writers_of(&files.keys().copied().collect()) {
+        let pid = writer.process.pid;
+        let found = match seen.get(&pid) {
+            Some(found) => found.clone(),
+            None => {
+                let line = identity::ancestry(pid);
+                let adopted = line.windows(2).find(|pair| adopts_reparented_children(pair[1].pid));
+                let adopted = adopted.map(|pair| pair[0].clone());
+                // Who ended while it was looked at has lost its parents: nobody can say whose it was, and nobody is accused.
+                if start_time(pid) != Some(writer.process.started) {
+                    continue;
+                }
+                let session = identity::find_session(app, &line, None);
+                let found = Arc::new(ObservedWriter {
+                    pid,
+                    name: writer.name,
+                    ancestry: line,
+                    reparented: adopted,
+                    session,
+                });
+                seen.insert(pid, found.clone());
+                found
+            }
+        };
+        let mut pending = pending.lock();
+        for path in files.get(&writer.file).into_iter().flatten() {
+            pending.add_writer(path, found.clone());
+        }
+    }
+}
+
+/// What of these changes is a violation, by the name in the ledger.
+pub(super) fn find_violations(
+    app: &App,
+    tree: &WorkTree,
+    settled: Vec<(PathBuf, PendingChange)>,
+    now: Tick,
+) -> Vec<(Resource, Violation)> {
+    let mut found = Vec::new();
+    for (path, noted) in settled {
+        if is_exempt(tree, &path, &noted) {
+            continue;
+        }
+        let Some((resource, owner)) = owner_of(app, tree, &path, noted.last, now) else { continue };
+        let writers = noted.writers.iter().map(|writer| suspect(app, writer, owner.as_ref())).collect();
+        let facts =
+            ChangeEvidence { kind: noted.last, has_owner: owner.is_some(), by_git: noted.by_git, writers };
+        if let Some(violation) = find_violation(&facts) {
+            found.push((path, resource, violation));
+        }
+    }
+    if found.is_empty() {
+        return Vec::new();
+    }
+    // Asked last, and once: git is a process of its own. Where it does not say, nothing is ignored.
+    let paths: Vec<PathBuf> = found.iter().map(|(path, ..)| path.clone()).collect();
+    let ignored: HashSet<PathBuf> =
+        git::ignored_paths(&tree.root, &paths).unwrap_or_default().into_iter().collect();
+    // What git ignores is no session's, unless one holds it.
+    let is_held = |resource: &Resource| app.registrar.read(|state| state.file_lease(resource).is_some());
+    let reported = found.into_iter().filter(|(path, name, _)| !ignored.contains(path) || is_held(name));
+    reported.map(|(_, resource, violation)| (resource, violation)).collect()
+}
+
+/// What need not be looked at: temporary files, what left no trace, folders, other trees. And what git did while nobody was seen:
+/// either nobody has it, or whoever has it is taken to have done it.
+fn is_exempt(tree: &WorkTree, path: &Path, noted: &PendingChange) -> bool {
+    let is_temporary = path.file_name().is_some_and(|name| {
+        let beside = |other: &OsStr| tree.root.join(path).with_file_name(other);
+        is_temporary_name(name, |other| beside(other).symlink_metadata().is_ok())
+    });
+    let is_folder = || fs::symlink_metadata(tree.root.join(path)).is_ok_and(|about| about.is_dir());
+    // Made a tree of its own since its folder is watched.
+    let mut above = path.ancestors().skip(1).filter(|above| !above.as_os_str().is_empty());
+    let mut is_elsewhere = || above.any(|above| tree.root.join(above).join(".git").exists());
+    let is_gits = noted.by_git && noted.writers.is_empty();
+    is_temporary || is_gits || noted.is_transient() || is_folder() || is_elsewhere()
+}
+
+enum OwnerProcess {
+    /// That of a session in this process.
+    Known(ProcessId),
+    Unknown,
+}
+
+/// The name of what changed in the ledger, and who has it or had it a moment ago. Nothing if it is no file of a tree.
+fn owner_of(
+    app: &App,
+    tree: &WorkTree,
+    path: &Path,
+    kind: ChangeKind,
+    now: Tick,
+) -> Option<(Resource, Option<OwnerProcess>)> {
+    let whole = tree.root.join(path);
+    let about = fs::symlink_metadata(&whole).ok();
+    // A name that is gone, or a link, is changed itself, and not what it leads to.
+    let is_itself = about.is_none_or(|about| about.is_symlink());
+    let file = if is_itself { None } else { resolve::resolve_path(app, &whole).ok().flatten() };
+    let names = match file {
+        Some(file) => resolve::names(&file).ok()?,
+        None => vec![Resource::parse(&resource_of_name(tree, path)).ok()?],
+    };
+    let process =
+        |text: &str| identity::parse_process_key(text).map_or(OwnerProcess::Unknown, OwnerProcess::Known);
+    let ended = &app.files.audit.recently_ended;
+    let owner = if kind == ChangeKind::FolderMovedOut {
+        let prefix = format!("{}/", names.first()?.as_str());
+        let held = app.registrar.read(|state| {
+            let mut held = state.file_sessions().flat_map(|session| state.leases_of_holder(&session.id));
+            let below = held.find(|lease| lease.resource.as_str().starts_with(&prefix))?;
+            Some(process_text(state, below.holder))
+        });
+        held.or_else(|| ended.last_process_below(&prefix, now))
+    } else {
+        let held = app.registrar.read(|state| {
+            let holder = names.iter().find_map(|name| Some(state.file_lease(name)?.2))?;
+            Some(process_text(state, holder))
+        });
+        held.or_else(|| names.iter().find_map(|name| ended.last_process(name, now)))
+    };
+    Some((names.into_iter().next()?, owner.map(|text| process(&text))))
+}
+
+/// The process of a holder; empty if it is no session.
+fn process_text(state: &KernelState, holder: &Holder) -> Arc<str> {
+    state.file_session(holder).map_or_else(|| "".into(), |session| session.process.clone())
+}
+
+fn suspect(app: &App, writer: &ObservedWriter, owner: Option<&OwnerProcess>) -> WriterCandidate {
+    let is_above = |process: &ProcessId| writer.ancestry.iter().any(|above| above.is_same(process));
+    let origin = match owner {
+        // What goes on in the background of a guard is no longer below its owner.
+        Some(OwnerProcess::Known(process))
+            if is_above(process)
+                || app.files.guards.guards_of(&identity::process_key(process)).iter().any(is_above) =>
+        {
+            WriterOrigin::Owner
+        }
+        // Who left its owner's side (`setsid`, `nohup … &`) cannot be told from somebody else's; but it began after its owner did.
+        Some(OwnerProcess::Known(process))
+            if writer.session.is_none() && may_be_orphan_of(writer, process) =>
+        {
+            WriterOrigin::Unknown
+        }
+        // Nobody can be told from somebody who is not known.
+        Some(OwnerProcess::Unknown) => WriterOrigin::Owner,
+        Some(OwnerProcess::Known(_)) | None => WriterOrigin::Other,
+    };
+    let ObservedWriter { pid, name, session, .. } = writer;
+    WriterCandidate { pid: *pid, name: name.clone(), session: session.clone(), origin }
+}
+
+fn may_be_orphan_of(writer: &ObservedWriter, owner: &ProcessId) -> bool {
+    writer
+        .reparented
+        .as_ref()
+        .is_some_and(|adopted| adopted.boot == owner.boot && adopted.started >= owner.started)
+}

@@ -1,0 +1,193 @@
+//! `POST /v1/files/events`: what hooks say beside asking.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use axum::extract::State;
+use axum::http::StatusCode;
+use axum::response::Response;
+use serde_json::json as value;
+use tenure_api::Code;
+use tenure_core::kernel::{FileCommand, FileSessionActivity, FileSessionEnd, Holder, Resource};
+use tenure_gate::paths::FileKey;
+
+use super::acquire::register_sessions;
+use super::caller::{FileCaller, HookIdentity, absolute, strings};
+use super::local_process::LocalProcess;
+use super::resolve::RequestedPaths;
+use super::{
+    audit, blame, contents, guard_caller, guards, last_activity, liveness, resolve, spawn_blocking, submit,
+    watched_processes,
+};
+use crate::app::App;
+use crate::http::auth::Caller;
+use crate::http::body::ManifestBody;
+use crate::http::response::{HttpError, json};
+
+/// The most files in one request.
+const MAX_FILES: usize = 1_000;
+
+enum HookEvent {
+    Active,
+    Read,
+    Wrote,
+    Unguarded,
+    TurnEnded,
+    SubagentEnded,
+    Ended,
+    Guarding,
+}
+
+/// Say what was heard from a coding agent.
+///
+/// Each is a sign of life. The end of a turn starts the timer after which its files are let go of, and any other cancels it.
+#[utoipa::path(
+    post,
+    path = "/v1/files/events",
+    tag = "files",
+    operation_id = "tellFiles",
+    request_body = tenure_api::FileEventReport,
+    responses((status = 200, description = "It is known now")),
+    extensions(("x-codes" = json!(["LOCAL_ONLY", "UNGUARDED", "HOLDER_TAKEN", "TOO_MANY_SESSIONS", "NO_SPACE"])))
+)]
+pub(super) async fn report_event(
+    State(app): State<Arc<App>>,
+    caller: Caller,
+    local: LocalProcess,
+    ManifestBody(mut fields): ManifestBody,
+) -> Result<Response, HttpError> {
+    let spoken = fields.read_object("speaker", HookIdentity::read)?;
+    let event = read_event(&fields.text("event")?)?;
+    let cwd = fields.optional_text("cwd")?.map(|cwd| absolute(&cwd, "cwd")).transpose()?;
+    let paths = strings(&mut fields, "paths", MAX_FILES)?;
+    let detail = fields.optional_text("detail")?.unwrap_or_default();
+    fields.finish()?;
+    let detail: String = detail.chars().filter(|character| !character.is_control()).take(200).collect();
+    if spoken.is_guard() {
+        // A guard says nothing of sessions, but whom it speaks for.
+        if !matches!(event, HookEvent::Guarding) {
+            return Err(HttpError::invalid("event", "is not a guard's to tell"));
+        }
+        guard_caller::register_guard(&app, local).await?;
+        return Ok(json(StatusCode::OK, &value!({})));
+    }
+    let speaker = spawn_blocking(move || spoken.resolve(local)).await?;
+    last_activity::record_activity(&app, &speaker.own.process, &speaker.own.id);
+    match event {
+        HookEvent::Guarding => {
+            return Err(HttpError::invalid("event", "is a guard's to tell, and nobody else's"));
+        }
+        HookEvent::Active => record_activity(&app, &caller, &speaker, FileSessionActivity::Active).await?,
+        HookEvent::Unguarded => {
+            record_activity(&app, &caller, &speaker, FileSessionActivity::Active).await?;
+            if app.files.settings.guarded_shells {
+                let what = "the command was not run: nobody would ask about the files that it changes";
+                return Err(HttpError::new(Code::Unguarded, what));
+            }
+        }
+        HookEvent::Read | HookEvent::Wrote => {
+            record_activity(&app, &caller, &speaker, FileSessionActivity::Active).await?;
+            let (session, own) = (speaker.own.id.clone(), app.clone());
+            let files = spawn_blocking(move || record_contents(&own, &session, cwd, &paths)).await?;
+            if matches!(event, HookEvent::Wrote) {
+                audit::watch_files(&app, &speaker.own.id, &files);
+                blame::attribute_to_session(&app, &speaker.own.id, files).await;
+            }
+        }
+        HookEvent::TurnEnded => {
+            end_subagents(&app, &speaker.own.id).await;
+            record_activity(&app, &caller, &speaker, FileSessionActivity::TurnEnded).await?;
+            app.files.idle_release.wake();
+        }
+        // Where it is not said which one, nobody is over: else the session itself would lose all that it has.
+        HookEvent::SubagentEnded if speaker.own.parent.is_none() => {
+            record_activity(&app, &caller, &speaker, FileSessionActivity::Active).await?;
+        }
+        HookEvent::SubagentEnded => {
+            let detail = if detail.is_empty() { "the subagent is done" } else { &detail };
+            liveness::end(&app, vec![speaker.own.id], FileSessionEnd::TransferredToParent, detail).await;
+        }
+        HookEvent::Ended => {
+            let detail = if detail.is_empty() { "the session is over" } else { &detail };
+            blame::attribute_held_files(&app, &speaker.own.id).await;
+            end(&app, &speaker, detail).await;
+        }
+    }
+    Ok(json(StatusCode::OK, &value!({})))
+}
+
+/// A session is over. What its guards still have open is waited for, while nobody waits for us; its process may end meanwhile,
+/// which is waited for in the same way.
+async fn end(app: &Arc<App>, speaker: &FileCaller, detail: &str) {
+    let (session, process) = (speaker.own.id.clone(), speaker.own.process.clone());
+    if app.files.guards.guards_of(&process).is_empty() {
+        liveness::end(app, vec![session], FileSessionEnd::Ended, detail).await;
+        return;
+    }
+    let (app, detail) = (app.clone(), detail.to_owned());
+    tokio::spawn(async move {
+        guards::wait_until_closed(&app, &process, std::slice::from_ref(&session)).await;
+        liveness::end(&app, vec![session], FileSessionEnd::Ended, &detail).await;
+    });
+}
+
+async fn record_activity(
+    app: &Arc<App>,
+    caller: &Caller,
+    speaker: &FileCaller,
+    sign: FileSessionActivity,
+) -> Result<(), HttpError> {
+    register_sessions(app, caller, speaker).await?;
+    submit(app, caller, FileCommand::RecordActivity { session: speaker.own.clone(), activity: sign }).await?;
+    watched_processes::watch(app, &speaker.own.process);
+    Ok(())
+}
+
+/// A turn that is over with nothing in the background has no subagents any more, whether they said so or not.
+async fn end_subagents(app: &App, session: &Holder) {
+    let children: Vec<Holder> = app.registrar.read(|state| {
+        let children = state.file_sessions().filter(|other| other.parent.as_ref() == Some(session));
+        children.map(|child| child.id.clone()).collect()
+    });
+    if !children.is_empty() {
+        liveness::end(app, children, FileSessionEnd::TransferredToParent, "the turn of its session is over")
+            .await;
+    }
+}
+
+/// What these files hold is what the session knows of them. It reads the disk.
+fn record_contents(
+    app: &App,
+    session: &Holder,
+    cwd: Option<PathBuf>,
+    paths: &[String],
+) -> Result<Vec<FileKey>, HttpError> {
+    let cwd = cwd.unwrap_or_else(|| PathBuf::from("/"));
+    let files =
+        resolve::resolve_paths(app, &RequestedPaths { cwd, paths: paths.to_vec(), entries: Vec::new() })?;
+    for file in &files {
+        if let (Some(content), Ok(resource)) =
+            (contents::hash_file(&file.absolute), Resource::parse(&file.resource))
+        {
+            app.files.known_contents.record(session, &resource, content);
+        }
+    }
+    Ok(files)
+}
+
+fn read_event(text: &str) -> Result<HookEvent, HttpError> {
+    Ok(match text {
+        "active" => HookEvent::Active,
+        "read" => HookEvent::Read,
+        "wrote" => HookEvent::Wrote,
+        "unguarded" => HookEvent::Unguarded,
+        "turn_ended" => HookEvent::TurnEnded,
+        "subagent_ended" => HookEvent::SubagentEnded,
+        "ended" => HookEvent::Ended,
+        "guarding" => HookEvent::Guarding,
+        _ => {
+            let reason = "must be one of active, read, wrote, unguarded, turn_ended, subagent_ended, ended";
+            return Err(HttpError::invalid("event", reason));
+        }
+    })
+}

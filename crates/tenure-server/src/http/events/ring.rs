@@ -1,0 +1,120 @@
+//! What happened last, for everybody who is up to date: one list in memory that all of them read.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::time::Duration;
+
+use parking_lot::Mutex;
+use tenure_core::kernel::{ClockAnchor, Event, KernelState};
+use tenure_ledger::Seq;
+use tenure_registrar::runtime::{Feed, Observer};
+use tokio::sync::{Semaphore, watch};
+
+use super::encoded_event::EncodedEvent;
+use crate::metrics::{GaugeGuard, Metrics};
+
+/// So many of the last events are kept, at most.
+const MAX_EVENTS: usize = 16_384;
+/// And so many bytes of them, about.
+const MAX_BYTES: usize = 32 << 20;
+/// So many read old events from the disk at once. The others wait for their turn.
+const MAX_READERS: usize = 8;
+
+/// Where those who listen look. A subscriber is a number, the last event that it was told, and no thread.
+pub(crate) struct EventRing {
+    recent: Mutex<RecentEvents>,
+    signal: watch::Sender<Signal>,
+    pub(super) read_slots: Arc<Semaphore>,
+    metrics: Arc<Metrics>,
+    /// Who else is told of everything, first.
+    next: Arc<dyn Observer>,
+}
+
+#[derive(Default)]
+struct RecentEvents {
+    events: VecDeque<Arc<EncodedEvent>>,
+    weight: usize,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Signal {
+    batches: u64,
+    pub(super) has_ended: bool,
+}
+
+pub(super) enum RingRead {
+    Events(Vec<Arc<EncodedEvent>>),
+    UpToDate,
+    /// What comes next is no longer, or not yet, in memory.
+    Evicted,
+}
+
+impl EventRing {
+    /// Listens to `feed` from now on, until it ends, and tells `next` of everything too.
+    pub(crate) fn start(feed: &Feed, metrics: Arc<Metrics>, next: Arc<dyn Observer>) -> Arc<Self> {
+        let ring = Arc::new(Self {
+            recent: Mutex::default(),
+            signal: watch::Sender::new(Signal { batches: 0, has_ended: false }),
+            read_slots: Arc::new(Semaphore::new(MAX_READERS)),
+            metrics,
+            next,
+        });
+        feed.observe(ring.clone());
+        let ended = ring.clone();
+        feed.on_end(move || ended.end());
+        ring
+    }
+
+    pub(crate) fn end(&self) {
+        self.signal.send_modify(|signal| signal.has_ended = true);
+    }
+
+    pub(super) fn signal(&self) -> watch::Receiver<Signal> {
+        self.signal.subscribe()
+    }
+
+    /// Counts a listener as long as the answer lives.
+    pub(super) fn count_subscriber(&self) -> GaugeGuard {
+        GaugeGuard::new(&self.metrics.event_streams)
+    }
+
+    /// The next events after `after`, a few at a time. `head` is the last event that anybody could have been told.
+    pub(super) fn read_after(&self, after: u64, head: u64, limit: usize) -> RingRead {
+        let recent = self.recent.lock();
+        let Some((first, last)) = recent.events.front().zip(recent.events.back()) else {
+            return if after < head { RingRead::Evicted } else { RingRead::UpToDate };
+        };
+        if after >= last.seq {
+            return RingRead::UpToDate;
+        }
+        // They are numbered without a gap.
+        match (after + 1).checked_sub(first.seq).map(usize::try_from) {
+            Some(Ok(index)) => {
+                RingRead::Events(recent.events.iter().skip(index).take(limit).cloned().collect())
+            }
+            _ => RingRead::Evicted,
+        }
+    }
+}
+
+impl Observer for EventRing {
+    fn before_event(&self, seq: Seq, event: &Event, before: &KernelState) {
+        self.next.before_event(seq, event, before);
+        let anchor = before.clock().map_or(ClockAnchor::default(), |clock| clock.anchor);
+        let happened = Arc::new(EncodedEvent::new(seq.0, event, &before, before.tag(), anchor));
+        self.metrics.count_event(event);
+        let mut recent = self.recent.lock();
+        recent.weight += happened.memory_size();
+        recent.events.push_back(happened);
+        while recent.events.len() > MAX_EVENTS || recent.weight > MAX_BYTES {
+            let Some(dropped) = recent.events.pop_front() else { break };
+            recent.weight -= dropped.memory_size();
+        }
+    }
+
+    fn batch_published(&self, took: Duration) {
+        self.next.batch_published(took);
+        self.metrics.ledger_write_seconds.observe(took.as_secs_f64());
+        self.signal.send_modify(|signal| signal.batches += 1);
+    }
+}

@@ -1,0 +1,166 @@
+//! Releases and revokes leases.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use axum::extract::State;
+use axum::http::StatusCode;
+use axum::response::Response;
+use tenure_api::{LeaseResponse, Recall, ReleaseRequest, RevocationRequest};
+use tenure_core::kernel;
+use tenure_core::kernel::{
+    Command, CommandOutcome, LeaseCredential, LeaseMode, LeaseView, Rejection, Resource, RevocationCause,
+    Tick,
+};
+use tenure_core::lease::ReleaseReason;
+use tenure_core::rules::names::check_name;
+use tenure_core::rules::time::{is_expired, remaining};
+use tenure_registrar::Reply;
+
+use super::show::find;
+use super::{LeaseId, named, verify_token};
+use crate::app::App;
+use crate::files::LocalProcess;
+use crate::http::auth::Caller;
+use crate::http::body::JsonBody;
+use crate::http::fields::Fields;
+use crate::http::reply_error::{answer_from_reply, error_from_reply, not_found, unexpected};
+use crate::http::response::{HttpError, json};
+
+/// Give a lease back.
+///
+/// Giving back what is over already is a success.
+#[utoipa::path(
+    post,
+    path = "/v1/leases/{id}/release",
+    tag = "leases",
+    operation_id = "release",
+    params(LeaseId),
+    request_body = tenure_api::ReleaseRequest,
+    responses((status = 200, description = "It is over", body = tenure_api::LeaseResponse)),
+    extensions(("x-codes" = json!(["TOKEN_INVALID", "NOT_FOUND"])))
+)]
+pub(super) async fn release(
+    State(app): State<Arc<App>>,
+    caller: Caller,
+    id: LeaseId,
+    body: JsonBody,
+) -> Result<Response, HttpError> {
+    Ok(json(StatusCode::OK, &release_one(&app, &caller, &id, body.fields).await?))
+}
+
+/// Gives back.
+pub(in crate::http) async fn release_one(
+    app: &App,
+    caller: &Caller,
+    id: &LeaseId,
+    fields: Fields,
+) -> Result<LeaseResponse, HttpError> {
+    let request = read(fields)?;
+    let reason = reason(request.reason.as_deref())?;
+    let fence = verify_token(app, caller, id, &request.token)?;
+    let response =
+        app.registrar.submit(Command::Release { lease: fence, claim: LeaseCredential::Token, reason }).await;
+    let (answer, _) = answer_from_reply(response.reply, || app.registrar.now())?;
+    let CommandOutcome::Released { lease: fence } = answer else { return Err(unexpected()) };
+    let now = app.registrar.now();
+    let lease = app.registrar.read(|state| find(state, fence, now)).ok_or_else(not_found)?;
+    Ok(LeaseResponse { lease })
+}
+
+fn read(mut fields: Fields) -> Result<ReleaseRequest, HttpError> {
+    let asked = ReleaseRequest { token: fields.text("token")?, reason: fields.optional_text("reason")? };
+    fields.finish()?;
+    Ok(asked)
+}
+
+fn reason(name: Option<&str>) -> Result<ReleaseReason, HttpError> {
+    let Some(name) = name else { return Ok(ReleaseReason::Completed) };
+    let known = ReleaseReason::parse(name);
+    known.map_err(|_| HttpError::invalid("reason", "must be `COMPLETED`, `ABORTED` or `VOLUNTARY`"))
+}
+
+/// Take a lease away from its holder.
+#[utoipa::path(
+    post,
+    path = "/v1/leases/{id}/revoke",
+    tag = "leases",
+    operation_id = "revoke",
+    params(LeaseId),
+    request_body = tenure_api::RevocationRequest,
+    responses((status = 200, description = "It is over", body = tenure_api::LeaseResponse)),
+    extensions(("x-codes" = json!(["NOT_FOUND", "EXPIRED", "AGENT_FORBIDDEN"])))
+)]
+pub(super) async fn revoke(
+    State(app): State<Arc<App>>,
+    caller: Caller,
+    id: LeaseId,
+    local: Result<LocalProcess, HttpError>,
+    body: JsonBody,
+) -> Result<Response, HttpError> {
+    let asked = read_revoke(body.fields)?;
+    let lease = named(&app, &caller, &id)?.fence;
+    let is_file = app
+        .registrar
+        .read(|state| state.lease(lease).is_some_and(|lease| state.file_session(lease.holder).is_some()));
+    if let (true, Ok(local)) = (is_file, local) {
+        local.require_human(&app)?;
+    }
+    let (by, detail) = (caller.principal.clone(), asked.reason.into());
+    let response =
+        app.registrar.submit(Command::Revoke { lease, cause: RevocationCause::Revoked, by, detail }).await;
+    match response.reply {
+        // What is over already is as it should be; its end says that it was not by this.
+        Reply::Answered {
+            answer: CommandOutcome::Ended { .. } | CommandOutcome::Rejected(Rejection::Ended { .. }),
+            ..
+        } => {}
+        reply => return Err(error_from_reply(reply, || app.registrar.now())),
+    }
+    let now = app.registrar.now();
+    let lease = app.registrar.read(|state| find(state, lease, now)).ok_or_else(not_found)?;
+    Ok(json(StatusCode::OK, &LeaseResponse { lease }))
+}
+
+fn read_revoke(mut fields: Fields) -> Result<RevocationRequest, HttpError> {
+    let asked = RevocationRequest { reason: fields.text("reason")? };
+    fields.finish()?;
+    check_name("reason", &asked.reason)?;
+    Ok(asked)
+}
+
+/// Looks for recalls at one moment. Many leases may be on one resource, with a long queue: it is walked once.
+pub(super) struct RecallLookup<'a> {
+    state: &'a kernel::KernelState,
+    at: Tick,
+    known: BTreeMap<(&'a Resource, LeaseMode), Option<Recall>>,
+}
+
+impl<'a> RecallLookup<'a> {
+    pub(super) fn new(state: &'a kernel::KernelState, at: Tick) -> Self {
+        Self { state, at, known: BTreeMap::new() }
+    }
+
+    /// Who waits because this lease lives, if anybody does.
+    pub(super) fn of(&mut self, lease: &LeaseView<'a>) -> Option<Recall> {
+        let (state, at) = (self.state, self.at);
+        let look = || find_recall(state, lease.resource, lease.terms.mode, at);
+        self.known.entry((lease.resource, lease.terms.mode)).or_insert_with(look).clone()
+    }
+}
+
+fn find_recall(
+    state: &kernel::KernelState,
+    resource: &Resource,
+    held: LeaseMode,
+    at: Tick,
+) -> Option<Recall> {
+    let waiters = state.queue_of(resource).filter(|waiting| !is_expired(at.0, waiting.until.0));
+    let mut blocked = waiters.filter(|waiting| waiting.conflicts_with(resource, held));
+    let first = blocked.next()?;
+    Some(Recall {
+        by: first.holder.as_str().to_owned(),
+        waiting: 1 + blocked.count(),
+        remaining_ms: remaining(at.0, first.until.0) / 1_000,
+    })
+}

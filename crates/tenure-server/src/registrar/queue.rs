@@ -1,0 +1,165 @@
+//! Asking for leases, and standing in line for them.
+//!
+//! Whatever is given travels together with the duty to take it back ([`Undelivered`]). So it does not matter where a
+//! request ends whose caller hung up: before it was answered, in line, or between the grant and the answer.
+
+#[cfg(test)]
+pub(crate) mod tests;
+
+use tenure_core::kernel::{Acquire, Command, CommandOutcome, Fence, Principal, Tick, Ticket, WaitEnd};
+use tenure_registrar::Reply;
+use tenure_registrar::runtime::{Response, WaitListener, WaitOutcome};
+use tokio::sync::oneshot;
+
+use super::RegistrarHandle;
+use super::retry_queue::{Recipient, RevokeOnDrop};
+
+/// What came of asking for leases.
+pub(crate) enum Asked {
+    Given(Given),
+    InLine(QueuedRequest),
+    Not(Reply),
+}
+
+/// Leases that are the caller's, once it is told.
+pub(crate) struct Given {
+    /// Their numbers, in the order asked for.
+    pub(crate) leases: Vec<Fence>,
+    /// When the caller's own request came in.
+    pub(crate) stamp: Tick,
+    pub(crate) response: Response,
+    /// Settled when the answer is on its way.
+    pub(crate) revoke_on_drop: RevokeOnDrop,
+}
+
+/// A place in line. Dropped, it is given up, unless the request had a key.
+pub(crate) struct QueuedRequest {
+    pub(crate) ticket: Ticket,
+    /// When the caller's own request came in.
+    pub(crate) stamp: Tick,
+    recipient: Recipient,
+    withdraw_on_drop: RevokeOnDrop,
+    outcome: oneshot::Receiver<(WaitOutcome, RevokeOnDrop)>,
+}
+
+/// Whoever stands in line, for the writer.
+struct QueueWaiter {
+    recipient: Recipient,
+    sender: oneshot::Sender<(WaitOutcome, RevokeOnDrop)>,
+}
+
+impl WaitListener for QueueWaiter {
+    fn is_closed(&self) -> bool {
+        self.sender.is_closed()
+    }
+
+    fn complete(self: Box<Self>, over: WaitOutcome) {
+        let undelivered = match &over {
+            WaitOutcome::Served { leases, .. } => self.recipient.revoke_leases_on_drop(leases),
+            WaitOutcome::Unserved(_) => RevokeOnDrop::disarmed(),
+        };
+        // If nobody takes it, it is dropped here, and taken back.
+        drop(self.sender.send((over, undelivered)));
+    }
+}
+
+pub(crate) enum QueueOutcome {
+    Granted(Box<Given>),
+    Ended(WaitEnd),
+    /// The server stops. The place is kept if the request had a key.
+    ServerShutdown {
+        has_key: bool,
+    },
+    /// The writer ended, and nobody knows what it wrote last.
+    Unknown,
+}
+
+impl RegistrarHandle {
+    /// Asks for leases, and waits for the answer, which is durable.
+    pub(crate) async fn acquire(&self, acquire: Acquire) -> Asked {
+        let (principal, has_key) = (acquire.principal.clone(), acquire.key.is_some());
+        self.acquire_with(principal, has_key, Command::Acquire(acquire)).await
+    }
+
+    /// The same, for any command that is answered with leases.
+    pub(crate) async fn acquire_with(&self, principal: Principal, has_key: bool, command: Command) -> Asked {
+        let recipient = Recipient { retry_queue: self.retry_queue.clone(), principal, has_key };
+        let (answer, answered) = oneshot::channel();
+        let (tell, over) = oneshot::channel();
+        let (to_answer, recovered_tickets) = (recipient.clone(), self.recovered_tickets.clone());
+        let waiter = QueueWaiter { recipient: recipient.clone(), sender: tell };
+        let respond = move |response: Response| {
+            let undelivered = match &response.reply {
+                Reply::Answered { answer: CommandOutcome::Granted { leases }, .. } => {
+                    to_answer.revoke_leases_on_drop(leases)
+                }
+                Reply::Answered { answer: CommandOutcome::Queued { ticket, .. }, .. } => {
+                    recovered_tickets.reattach(*ticket);
+                    to_answer.withdraw_ticket_on_drop(*ticket)
+                }
+                _ => RevokeOnDrop::disarmed(),
+            };
+            // If nobody takes it, it is dropped here or with the channel, and taken back.
+            drop(answer.send((response, undelivered)));
+        };
+        self.handle.submit_queued(command, respond, waiter);
+        // The writer answers everybody before it ends; if it could not, nobody knows.
+        let Ok((response, undelivered)) = answered.await else { return Asked::Not(Reply::OutcomeUnknown) };
+        match response.reply.clone() {
+            Reply::Answered { answer: CommandOutcome::Granted { leases }, stamp } => {
+                Asked::Given(Given { leases, stamp, response, revoke_on_drop: undelivered })
+            }
+            Reply::Answered { answer: CommandOutcome::Queued { ticket, .. }, stamp } => {
+                Asked::InLine(QueuedRequest {
+                    ticket,
+                    stamp,
+                    recipient,
+                    withdraw_on_drop: undelivered,
+                    outcome: over,
+                })
+            }
+            reply => Asked::Not(reply),
+        }
+    }
+
+    /// Waits in line until its turn has come, or its time is over, or the server is `stopping`.
+    pub(crate) async fn wait(
+        &self,
+        mut queued: QueuedRequest,
+        stop: impl Future<Output = ()>,
+    ) -> QueueOutcome {
+        let mut is_stopping = false;
+        let over = tokio::select! {
+            biased;
+            over = &mut queued.outcome => over,
+            () = stop => {
+                is_stopping = true;
+                if queued.recipient.has_key {
+                    return QueueOutcome::ServerShutdown { has_key: true };
+                }
+                // Its turn may come in this very moment: what became of it is told in any case.
+                let (ticket, principal) = (queued.ticket, queued.recipient.principal.clone());
+                self.retry_queue.submit(Command::Withdraw { ticket, principal, end: WaitEnd::Gone });
+                (&mut queued.outcome).await
+            }
+        };
+        let Ok((over, undelivered)) = over else { return QueueOutcome::Unknown };
+        // The ticket is no more.
+        queued.withdraw_on_drop.disarm();
+        match over {
+            WaitOutcome::Served { leases, proof } => {
+                let stamp = queued.stamp;
+                let answer = CommandOutcome::Granted { leases: leases.clone() };
+                let response = Response { reply: Reply::Answered { answer, stamp }, proof };
+                QueueOutcome::Granted(Box::new(Given {
+                    leases,
+                    stamp,
+                    response,
+                    revoke_on_drop: undelivered,
+                }))
+            }
+            WaitOutcome::Unserved(_) if is_stopping => QueueOutcome::ServerShutdown { has_key: false },
+            WaitOutcome::Unserved(end) => QueueOutcome::Ended(end),
+        }
+    }
+}

@@ -1,0 +1,135 @@
+//! The server of a working tree: what it does, and what goes wrong with it and with those whom it serves.
+
+use tenure_core::kernel::{CommandOutcome, FileOutcome};
+use tenure_registrar::{AppendFailure, Effect, Input, Reply};
+
+use super::{AGENTS, FilesScenario, InFlightRequest, SECOND, ScenarioEvent};
+use crate::coverage::record_server_effect;
+use crate::host::WriteResult;
+use crate::invariants::InvariantResult;
+use crate::log::Log;
+
+impl FilesScenario {
+    pub(super) fn start_server_at(&mut self, at: u64) {
+        self.server_start = Some(at);
+        self.queue.schedule(at, ScenarioEvent::ServerStarts { at });
+    }
+
+    pub(super) fn start_server(&mut self, log: &mut Log) -> InvariantResult {
+        self.server_start = None;
+        let effects = self.host.start(self.now, log)?;
+        if self.host.registrar().is_none() {
+            self.start_server_at(self.now + SECOND);
+        }
+        self.apply_server_effects(effects, log)
+    }
+
+    pub(super) fn step_server(&mut self, input: Input, log: &mut Log) -> InvariantResult {
+        let effects = self.host.step(input, self.now)?;
+        self.apply_server_effects(effects, log)
+    }
+
+    pub(super) fn apply_server_effects(&mut self, effects: Vec<Effect>, log: &mut Log) -> InvariantResult {
+        for effect in effects {
+            record_server_effect(&effect, log);
+            match effect {
+                Effect::Append(_) => {
+                    let write = self.pick_write_result();
+                    let at = self.now + self.rng.delay(100, 5_000);
+                    self.queue
+                        .schedule(at, ScenarioEvent::WriteEnds { incarnation: self.host.incarnation, write });
+                }
+                Effect::Publish(events) => log.line(format_args!("{} durable {events:?}", self.now)),
+                Effect::Answer { request: caller, reply } => {
+                    if let Some(request) = self.in_flight.remove(&caller) {
+                        self.deliver_answer(request, reply)?;
+                    }
+                }
+                Effect::Served { leases, .. } => {
+                    leases.iter().try_for_each(|lease| self.host.model().check_acknowledged(*lease))?;
+                }
+                Effect::Unserved { .. } => {}
+                Effect::StepDown(_) => {
+                    // What these were about may be durable all the same: nobody forgets what was made sure of.
+                    self.in_flight.clear();
+                    let at = self.now + self.rng.delay(1_000, SECOND);
+                    self.start_server_at(at);
+                }
+            }
+        }
+        // One timer, set to the next thing to do.
+        let wake = self.host.next_wake_time().map(|at| at.max(self.now));
+        if let Some(at) = wake.filter(|_| wake != self.server_wake) {
+            self.queue.schedule(at, ScenarioEvent::ServerWakes { at });
+        }
+        self.server_wake = wake;
+        Ok(())
+    }
+
+    /// What a session is told is durable.
+    fn deliver_answer(&mut self, asked: InFlightRequest, reply: Reply) -> InvariantResult {
+        let Reply::Answered { answer, stamp } = reply else { return Ok(()) };
+        self.host.model_mut().files_mut().end_request(asked.request);
+        if let CommandOutcome::File(answer) = &answer
+            && let FileOutcome::Granted { leases, .. } = &**answer
+        {
+            leases.iter().try_for_each(|lease| self.host.model().check_acknowledged(*lease))?;
+        }
+        if let Some(by) = asked.by
+            && let Some(at) = self.delivery_time()
+        {
+            self.queue.schedule(at, ScenarioEvent::ReplyArrives { by, answer, stamp });
+        }
+        Ok(())
+    }
+
+    fn pick_write_result(&mut self) -> WriteResult {
+        if self.winding_down || self.rng.below(400) > 0 {
+            return WriteResult::Written;
+        }
+        let failure = *self.rng.pick(&[AppendFailure::NotWritten, AppendFailure::OutcomeUnknown]);
+        WriteResult::Failed {
+            failure,
+            kept: failure == AppendFailure::OutcomeUnknown && self.rng.percent(50),
+        }
+    }
+
+    /// Lets one thing go wrong, and plans the next.
+    pub(super) fn inject_fault(&mut self, log: &mut Log) -> InvariantResult {
+        if self.winding_down {
+            return Ok(());
+        }
+        let at = self.now + self.rng.delay(2 * SECOND, 60 * SECOND);
+        self.queue.schedule(at, ScenarioEvent::Fault);
+        match self.rng.below(8) {
+            0 => {
+                log.count("server crashed");
+                let (kept, reboots) = (self.rng.percent(50), self.rng.percent(20));
+                self.host.crash(kept)?;
+                self.host.incarnation += 1;
+                self.in_flight.clear();
+                let back = (self.now + self.rng.delay(1_000, 20 * SECOND)).max(self.host.boot_time());
+                if reboots {
+                    log.count("server rebooted");
+                    self.host.reboot(back, &mut self.rng);
+                }
+                self.start_server_at(back);
+            }
+            1 => {
+                log.count("server clock went back");
+                self.host.set_clock_back(&mut self.rng);
+            }
+            2 => {
+                log.count("disk filled up");
+                self.host.fill_disk();
+                let at = self.now + self.rng.delay(100_000, 30 * SECOND);
+                self.queue.schedule(at, ScenarioEvent::DiskHasSpace);
+            }
+            _ => {
+                let agent = usize::try_from(self.rng.below(AGENTS as u64)).unwrap_or(0);
+                self.queue.schedule(self.now, ScenarioEvent::ProcessDies { agent });
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,221 @@
+//! The hooks of an agent: whether they are in place, and a canary through each.
+
+use std::path::Path;
+
+use tenure_gate::coding_agent::CodingAgent;
+use tenure_gate::install::{InstallScope, InstallStatus, UnreadableSettings, install_status};
+
+use super::canary::{Canaries, new_session_name};
+use super::check::Check;
+use super::env::{DoctorEnvironment, install_command, scope_name, scopes};
+use super::fake_agent::FakeAgent;
+use super::hook_response::{describe_response, is_allowed};
+use super::invoke::HookInvoker;
+use super::program::{OTHER_PROGRAM, ProgramState, inspect_program};
+use super::server::ServerProbe;
+
+/// What is in place for an agent, in each of its scopes.
+pub struct AgentHooks {
+    pub agent: CodingAgent,
+    /// The nearest scope first. Why it cannot be read, where it cannot.
+    pub scopes: Vec<(InstallScope, Result<InstallStatus, String>)>,
+}
+
+impl AgentHooks {
+    pub fn read(agent: CodingAgent, environment: &DoctorEnvironment) -> Self {
+        let places =
+            scopes(agent).iter().filter_map(|scope| Some((*scope, environment.install_location(*scope)?)));
+        let read = |(scope, place)| (scope, install_status(agent, &place).map_err(|error| error.to_string()));
+        Self { agent, scopes: places.map(read).collect() }
+    }
+
+    /// The scopes that have hooks of ours.
+    pub fn installed(&self) -> impl Iterator<Item = (InstallScope, &InstallStatus)> {
+        let found = self.scopes.iter().filter_map(|(scope, found)| Some((*scope, found.as_ref().ok()?)));
+        found.filter(|(_, found)| !found.programs.is_empty())
+    }
+
+    /// All that the scopes say, the nearest first.
+    pub fn settings(&self) -> impl Iterator<Item = &InstallStatus> {
+        self.scopes.iter().filter_map(|(_, found)| found.as_ref().ok())
+    }
+
+    /// The switch that turns our hooks off, and the file that it is in. Of each switch the nearest scope that sets it counts.
+    fn switched_off(&self) -> Option<String> {
+        let mut seen = Vec::new();
+        for found in self.settings() {
+            for (switch, is_off) in &found.switches {
+                if seen.contains(switch) {
+                    continue;
+                }
+                if *is_off {
+                    return Some(format!("`{switch}` in {}", found.path.display()));
+                }
+                seen.push(*switch);
+            }
+        }
+        None
+    }
+
+    /// Two lines for each scope: whether the hooks are as they should be, and what became of the canary.
+    pub fn check(&self, ground: &DoctorEnvironment, server: Option<&ServerProbe>) -> Vec<Check> {
+        let switch = self.switched_off();
+        let mut checks = Vec::new();
+        for (scope, found) in &self.scopes {
+            let title = format!("{}.{}", self.agent, scope_name(*scope));
+            let hooks = format!("{title}.hooks");
+            let fix = install_command(self.agent, *scope);
+            let found = match found {
+                Ok(InstallStatus { unreadable: Some(why), path, .. }) => {
+                    checks.push(unreadable(self.agent, hooks, *why, path));
+                    continue;
+                }
+                Ok(found) if found.programs.is_empty() => {
+                    checks.push(Check::not_installed(hooks, format!("`{fix}` puts hooks in")));
+                    continue;
+                }
+                Ok(found) => found,
+                Err(why) => {
+                    checks.push(Check::gap(hooks, why.clone(), fix));
+                    continue;
+                }
+            };
+            let fired = match (server, &ground.canaries) {
+                (Some(server), Some(canaries)) => canary_through(self.agent, found, server, canaries),
+                (None, _) => CanaryResult::Skipped("it is fired only where a server answers".to_owned()),
+                (_, None) => CanaryResult::Skipped(ground.canary_unavailable_reason().to_owned()),
+            };
+            checks.push(match (judged(found, &fired), &switch) {
+                (Err(wrong), _) => Check::gap(hooks, wrong, fix.clone()),
+                (Ok(_), Some(switch)) => Check::gap(
+                    hooks,
+                    format!("hooks are switched off by {switch}: the agent runs none of ours, and edits without asking"),
+                    format!("take {switch} out"),
+                ),
+                (Ok(detail), None) => Check::ok(hooks, detail),
+            });
+            checks.push(fired.named(format!("{title}.canary"), fix));
+        }
+        checks
+    }
+}
+
+/// What is wrong with hooks that are there; or what to say of them if nothing is.
+fn judged(found: &InstallStatus, fired: &CanaryResult) -> Result<String, String> {
+    let path = found.path.display();
+    let mut detail = path.to_string();
+    for program in &found.programs {
+        match inspect_program(program) {
+            ProgramState::Same => {}
+            // Another copy or version is as good, if it does what it should.
+            ProgramState::Other if !matches!(fired, CanaryResult::Failed(_)) => {
+                detail = format!("{path}; it runs {}, which {OTHER_PROGRAM}", program.display());
+            }
+            other => {
+                let wrong = other.problem().unwrap_or_default();
+                return Err(format!("{path} names {}, which {wrong}", program.display()));
+            }
+        }
+    }
+    // What another version puts there is not known here.
+    let is_other = found.programs.iter().any(|program| inspect_program(program) == ProgramState::Other);
+    if found.is_complete || is_other && matches!(fired, CanaryResult::Passed) {
+        return Ok(detail);
+    }
+    Err(format!("what is in {path} is not all that `tenure install` puts there: some events pass unheard"))
+}
+
+/// Settings that have hooks of ours, as it seems, and cannot be read.
+fn unreadable(agent: CodingAgent, hooks: String, why: UnreadableSettings, path: &Path) -> Check {
+    let path = path.display();
+    match why {
+        UnreadableSettings::Comments { line } if agent == CodingAgent::Gemini => {
+            let what = format!(
+                "{path} cannot be read: it has comments (line {line}). The agent reads them, the doctor does not"
+            );
+            Check::unknown(hooks, what).with_fix("take the comments out, and run it again")
+        }
+        UnreadableSettings::Comments { line } => {
+            let what = format!(
+                "{path} cannot be read: it has comments (line {line}). The agent may run no hook of it"
+            );
+            Check::gap(hooks, what, "take the comments out")
+        }
+        UnreadableSettings::NotJson { line } => {
+            let what = format!(
+                "{path} cannot be read: it is not JSON (line {line}). The agent may run no hook of it"
+            );
+            Check::gap(hooks, what, format!("mend {path}"))
+        }
+    }
+}
+
+enum CanaryResult {
+    Passed,
+    Failed(String),
+    Skipped(String),
+}
+
+impl CanaryResult {
+    fn named(self, name: String, fix: String) -> Check {
+        match self {
+            CanaryResult::Passed => {
+                Check::ok(name, "a write asked for its lease, and the end of the session gave it back")
+            }
+            CanaryResult::Failed(why) => Check::gap(name, why, fix),
+            CanaryResult::Skipped(why) => Check::unknown(name, why),
+        }
+    }
+}
+
+/// A write to a file that nobody has, through what is installed, and the end of its session.
+fn canary_through(
+    agent: CodingAgent,
+    found: &InstallStatus,
+    server: &ServerProbe,
+    canaries: &Canaries,
+) -> CanaryResult {
+    let mut stand_in = match FakeAgent::start(agent) {
+        Ok(stand_in) => stand_in,
+        Err(error) => return CanaryResult::Skipped(format!("no process can be started: {error}")),
+    };
+    let hooks = match HookInvoker::new(agent, found, &mut stand_in) {
+        Ok(hooks) => hooks,
+        Err(why) => return CanaryResult::Skipped(why),
+    };
+    let (session, path, root) = (new_session_name(), canaries.next(), canaries.root());
+    let owner = || server.file_owner(&path);
+    let output = match hooks.invoke_before_write(&mut stand_in, &session, root, &path) {
+        Ok(said) if is_allowed(agent, &said) => said,
+        Ok(said) => {
+            return CanaryResult::Failed(format!(
+                "a write to a file that nobody has is refused: {}",
+                describe_response(&said)
+            ));
+        }
+        Err(why) => return CanaryResult::Failed(format!("before a write: {why}")),
+    };
+    match owner() {
+        Ok(Some(owner)) if owner == session => {}
+        Ok(_) => {
+            let said = describe_response(&output);
+            return CanaryResult::Failed(format!(
+                "the hook lets a write pass, and the server was not asked: no edit of this agent is leased. The hook: {said}"
+            ));
+        }
+        Err(why) => {
+            return CanaryResult::Skipped(format!("the server does not say who has the canary: {why}"));
+        }
+    }
+    if let Err(why) = hooks.invoke_session_end(&mut stand_in, &session, root) {
+        return CanaryResult::Failed(format!("at the end of a session: {why}"));
+    }
+    match owner() {
+        Ok(None) => CanaryResult::Passed,
+        Ok(Some(_)) => CanaryResult::Failed(
+            "the end of a session is not told: what it had stays its own until the agent's process ends"
+                .to_owned(),
+        ),
+        Err(why) => CanaryResult::Skipped(format!("the server does not say who has the canary: {why}")),
+    }
+}

@@ -1,0 +1,169 @@
+//! The gate: what the system has for it, and a canary for real.
+
+use std::path::Path;
+
+use tenure_gate::coding_agent::CodingAgent;
+use tenure_gate::kernel_limits;
+
+use super::canary::Canaries;
+use super::canary_holder::CanaryHolder;
+use super::check::Check;
+use super::fake_agent::{CommandOutput, FakeAgent};
+use super::hook_response::describe_response;
+use super::server::EnforcementMode;
+use crate::guard;
+
+const NAME: &str = "gate.canary";
+/// The most that Yama may forbid: those above a process may look into it.
+const MAX_PTRACE_SCOPE: u32 = 1;
+
+/// What is written, and where: `$0`.
+pub const WRITE_SCRIPT: &str = "echo canary > \"$0\"";
+/// The same, looked at and taken away again.
+const WRITE_AND_REMOVE_SCRIPT: &str = "echo canary > \"$0\" && test -s \"$0\" && rm \"$0\"";
+
+/// What helps where the system refuses.
+pub const ALLOW_SECCOMP_FIX: &str = "allow seccomp in the container";
+
+/// What of the system the gate needs.
+pub fn check_system(unwatchable: Option<&str>) -> [Check; 2] {
+    let kernel = match (unwatchable, kernel_limits::has_user_notification()) {
+        (None, _) => Check::ok("gate.kernel", "calls can be watched"),
+        (Some(_), Some(false)) => Check::gap(
+            "gate.kernel",
+            "seccomp has no user notification, so `tenure guard` and `tenure-bash` can run nothing",
+            "use a kernel from Linux 5.5 on that has it turned on",
+        ),
+        (Some(why), _) => Check::gap(
+            "gate.kernel",
+            format!(
+                "this system does not let calls be watched ({why}), so `tenure guard` and `tenure-bash` can run nothing"
+            ),
+            format!(
+                "{ALLOW_SECCOMP_FIX} (docker: `--security-opt seccomp=unconfined`, or a profile that has the call `seccomp`)"
+            ),
+        ),
+    };
+    let scope = kernel_limits::ptrace_scope();
+    let ptrace = if scope <= MAX_PTRACE_SCOPE || rustix::process::geteuid().is_root() {
+        Check::ok("gate.ptrace", format!("ptrace_scope is {scope}"))
+    } else {
+        Check::gap(
+            "gate.ptrace",
+            format!(
+                "ptrace_scope is {scope}: the guard may not look into what it watches, and refuses all changes"
+            ),
+            "sudo sysctl kernel.yama.ptrace_scope=1",
+        )
+    };
+    [kernel, ptrace]
+}
+
+/// A guarded command is refused what another one has, and given what nobody has.
+pub fn check_canary(canaries: &Canaries, mode: EnforcementMode) -> Check {
+    let fix = "tenure guard -- sh -c 'echo it is guarded'";
+    match run_canary(canaries, mode) {
+        Ok(detail) => Check::ok(NAME, detail),
+        Err(why) => Check::gap(NAME, why, fix),
+    }
+}
+
+fn run_canary(canaries: &Canaries, mode: EnforcementMode) -> Result<&'static str, String> {
+    let mut stand_in = FakeAgent::start(CodingAgent::Claude).map_err(|error| error.to_string())?;
+    let held = canaries.next();
+    let holder = CanaryHolder::acquire(canaries, &held)?;
+    let result = guarded(&mut stand_in, WRITE_SCRIPT, &held)?;
+    // Whoever is watched already is told by the guard above, and not where we listen.
+    let has_own_stderr = !guard::is_guarded();
+    verify_denied(&result, &held, Some(&*holder.session).filter(|_| has_own_stderr), mode)?;
+    holder.end_session()?;
+    let free = canaries.next();
+    let said = guarded(&mut stand_in, WRITE_AND_REMOVE_SCRIPT, &free)?;
+    if said.code != Some(0) {
+        return Err(format!(
+            "a file that nobody has cannot be written under the guard: {}",
+            describe_response(&said)
+        ));
+    }
+    Ok(match (has_own_stderr, mode) {
+        (false, _) => "we are inside a guard, and it refuses what another one has",
+        (true, EnforcementMode::Deny) => {
+            "what another one has is refused, and says by whom; what is free is written"
+        }
+        (true, EnforcementMode::Warn) => "it warns of what another one has, as the server's mode is",
+    })
+}
+
+fn guarded(stand_in: &mut FakeAgent, script: &str, path: &Path) -> Result<CommandOutput, String> {
+    let path = path.to_str().ok_or("the path of the working tree is not UTF-8")?;
+    stand_in.run("/proc/self/exe", &["guard", "--", "sh", "-c", script, path], "")
+}
+
+/// Whether a write was refused as it should be: with EBUSY, nothing written, and the holder named. Where the server only
+/// warns, naming the holder is all.
+pub fn verify_denied(
+    said: &CommandOutput,
+    path: &Path,
+    holder: Option<&str>,
+    mode: EnforcementMode,
+) -> Result<(), String> {
+    let is_written = path.exists();
+    if is_written {
+        // It is ours, and was not meant to be.
+        let _ = std::fs::remove_file(path);
+    }
+    let names = holder.is_none_or(|holder| said.errors.contains(holder));
+    match (said.code, is_written, names) {
+        (Some(0), _, true) | (_, true, true) if mode == EnforcementMode::Warn => Ok(()),
+        (Some(0), ..) | (_, true, _) => {
+            Err("a command wrote a file that another session has: nothing is refused".to_owned())
+        }
+        _ if !said.errors.to_ascii_lowercase().contains("busy") => Err(format!(
+            "the write fails, but not because another one has the file: {}",
+            describe_response(said)
+        )),
+        (_, _, false) => {
+            Err(format!("the write fails, and nobody is told who has the file: {}", describe_response(said)))
+        }
+        _ => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn denial_requires_an_unwritten_file_and_a_named_holder() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("canary");
+        let said = |code, errors: &str| CommandOutput {
+            code: Some(code),
+            output: String::new(),
+            errors: errors.to_owned(),
+        };
+        let judge = |said: &CommandOutput, mode| verify_denied(said, &path, Some("s1"), mode);
+        assert_eq!(
+            judge(&said(2, "tenure: s1 has it\nsh: Device or resource busy"), EnforcementMode::Deny),
+            Ok(())
+        );
+        assert!(
+            judge(&said(2, "sh: Device or resource busy"), EnforcementMode::Deny)
+                .unwrap_err()
+                .contains("nobody is told")
+        );
+        assert!(
+            judge(&said(69, "tenure: nothing was run"), EnforcementMode::Deny)
+                .unwrap_err()
+                .contains("nothing was run")
+        );
+        assert!(judge(&said(0, ""), EnforcementMode::Deny).unwrap_err().contains("nothing is refused"));
+        std::fs::write(&path, "x").unwrap();
+        assert!(
+            judge(&said(2, "s1 busy"), EnforcementMode::Deny).is_err() && !path.exists(),
+            "what was written is taken away"
+        );
+        assert_eq!(judge(&said(0, "s1 edits it too"), EnforcementMode::Warn), Ok(()));
+        assert!(judge(&said(0, ""), EnforcementMode::Warn).is_err(), "a warning has to be heard");
+    }
+}

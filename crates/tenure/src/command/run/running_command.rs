@@ -1,0 +1,187 @@
+//! From the start of a command to its end: passes on what signals, the terminal, the lease and the watchdog say.
+
+use std::io;
+
+use rustix::process::Signal;
+use tenure_client::HeldLease;
+
+use super::terminal::{Terminal, stop_job};
+use crate::exit;
+use crate::message::print_stderr;
+use crate::process_supervisor::timer::{Timer, now};
+use crate::process_supervisor::{
+    CommandExit, DescendantPolicy, Signals, SupervisedProcess, TerminationMargins, WatchdogReport,
+};
+
+/// How long a killed command may take to be gone before it is given up: microseconds.
+const KILL_TIMEOUT_MICROSECONDS: u64 = 10_000_000;
+
+#[derive(Debug)]
+pub enum RunOutcome {
+    Ended(CommandExit),
+    /// The command could not be started.
+    NotStarted(io::Error),
+    Lost {
+        why: String,
+        is_gone: bool,
+    },
+}
+
+/// A command that runs under a lease.
+pub struct RunningCommand<'a> {
+    guarded: SupervisedProcess,
+    guard: &'a HeldLease,
+    signals: Signals,
+    terminal: Option<Terminal>,
+    margins: TerminationMargins,
+    /// Why the lease is lost, and when to wait for the command no longer.
+    lost: Option<(String, u64)>,
+}
+
+impl<'a> RunningCommand<'a> {
+    /// Lets the watchdog start the command.
+    pub async fn start(
+        mut guarded: SupervisedProcess,
+        guard: &'a HeldLease,
+        signals: Signals,
+        margins: TerminationMargins,
+        environment: Vec<(String, String)>,
+    ) -> Self {
+        guarded.start(guard.deadline(), margins, DescendantPolicy::Daemons, environment).await;
+        Self { guarded, guard, signals, terminal: Terminal::from_standard_input(), margins, lost: None }
+    }
+
+    pub async fn wait(mut self) -> RunOutcome {
+        let timer = Timer::new();
+        let kill_timeout = async |at: Option<u64>| match &timer {
+            Ok(timer) => timer.wait_until(at).await,
+            Err(_) => std::future::pending().await,
+        };
+        loop {
+            let report = tokio::select! {
+                report = self.guarded.next_report() => report,
+                signal = self.signals.next() => {
+                    self.pass_on(signal).await;
+                    continue;
+                }
+                deadline = self.guard.deadline_changed() => {
+                    self.guarded.move_deadline(deadline).await;
+                    continue;
+                }
+                why = self.guard.lost(), if self.lost.is_none() => {
+                    self.lose(why.to_string());
+                    self.guarded.terminate().await;
+                    continue;
+                }
+                () = kill_timeout(self.lost.as_ref().map(|(_, at)| *at)) => return self.lost(false),
+            };
+            match report {
+                Some(WatchdogReport::Started(_)) => self.begin().await,
+                Some(WatchdogReport::Stopped(signal)) => self.stopped(signal).await,
+                Some(WatchdogReport::Ending) => self.lose("it was not renewed in time".to_owned()),
+                Some(WatchdogReport::Ended(ended)) => return self.ended(ended),
+                Some(WatchdogReport::NotStarted { error }) => {
+                    let error =
+                        error.map_or_else(|| io::ErrorKind::Other.into(), io::Error::from_raw_os_error);
+                    self.guarded.close();
+                    return RunOutcome::NotStarted(error);
+                }
+                Some(WatchdogReport::TooLate) => {
+                    self.lose("it was almost over before the command could start".to_owned());
+                    return self.lost(true);
+                }
+                None => {
+                    self.guarded.kill_without_watchdog();
+                    print_stderr("tenure: the command's watchdog is gone, so the command was killed\n");
+                    return self.ended(CommandExit::Signal(Signal::KILL.as_raw()));
+                }
+            }
+        }
+    }
+
+    async fn begin(&mut self) {
+        if let (Some(terminal), Some(group)) = (&self.terminal, self.guarded.group())
+            && terminal.set_initial_foreground(group)
+        {
+            // It may have asked for the terminal before it was given, and been stopped for that.
+            self.guarded.send_signal(Signal::CONT).await;
+        }
+    }
+
+    async fn pass_on(&mut self, signal: Signal) {
+        if signal == Signal::CONT
+            && let (Some(terminal), Some(group)) = (&self.terminal, self.guarded.group())
+        {
+            terminal.set_initial_foreground(group);
+        }
+        self.guarded.send_signal(signal).await;
+    }
+
+    /// The command was stopped: the whole job is.
+    async fn stopped(&mut self, signal: i32) {
+        let is_for_the_terminal = [Signal::TTIN, Signal::TTOU].map(Signal::as_raw).contains(&signal);
+        // Who stops the command alone, and not from the terminal, wants the command stopped and nothing else.
+        if !is_for_the_terminal && signal != Signal::TSTP.as_raw() {
+            return;
+        }
+        let group = self.guarded.group();
+        let has_it = |terminal: &Terminal| group.is_some_and(|group| terminal.set_foreground(group));
+        if !(is_for_the_terminal && self.terminal.as_ref().is_some_and(has_it)) {
+            if let (Some(terminal), Some(group)) = (&self.terminal, group) {
+                terminal.reclaim_foreground(group);
+            }
+            stop_job();
+            if let (Some(terminal), Some(group)) = (&self.terminal, group) {
+                terminal.set_initial_foreground(group);
+            }
+        }
+        self.guarded.send_signal(Signal::CONT).await;
+    }
+
+    fn lose(&mut self, why: String) {
+        let end = self.guard.deadline().max(now().saturating_add(self.margins.grace.0));
+        self.lost.get_or_insert((why, end.saturating_add(KILL_TIMEOUT_MICROSECONDS)));
+    }
+
+    fn ended(mut self, ended: CommandExit) -> RunOutcome {
+        self.restore_terminal(!matches!(ended, CommandExit::Code(_)));
+        if self.lost.is_some() {
+            return self.lost(true);
+        }
+        self.guarded.close();
+        RunOutcome::Ended(ended)
+    }
+
+    fn lost(mut self, is_gone: bool) -> RunOutcome {
+        self.restore_terminal(true);
+        let why = self.lost.map(|(why, _)| why).unwrap_or_default();
+        if is_gone {
+            self.guarded.close();
+        }
+        RunOutcome::Lost { why, is_gone }
+    }
+
+    fn restore_terminal(&mut self, resets: bool) {
+        if let (Some(terminal), Some(group)) = (self.terminal.take(), self.guarded.group()) {
+            terminal.reclaim_foreground(group);
+            if resets {
+                terminal.restore_settings();
+            }
+        }
+    }
+}
+
+impl CommandExit {
+    /// The code that tells others how the command ended.
+    pub fn exit_code(self) -> u8 {
+        match self {
+            CommandExit::Code(code) => u8::try_from(code).unwrap_or(u8::MAX),
+            CommandExit::Signal(signal) => exit::code_for_signal(signal),
+        }
+    }
+
+    /// Whether the command says that all went well.
+    pub fn is_success(self) -> bool {
+        self == CommandExit::Code(0)
+    }
+}

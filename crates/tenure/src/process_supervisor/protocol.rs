@@ -1,0 +1,91 @@
+//! What a keeper of a lease and the watchdog of its command say to each other: one line of JSON each, over a pair of sockets that end with
+//! the processes that hold them.
+
+use std::io;
+use std::os::unix::net::UnixStream as Blocking;
+
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader, Lines};
+use tokio::net::UnixStream;
+use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
+
+#[derive(Debug, Serialize, Deserialize)]
+pub enum WatchdogCommand {
+    Start {
+        /// Until when the lease is surely ours, in microseconds of CLOCK_BOOTTIME.
+        deadline: u64,
+        /// How long the command has between SIGTERM and SIGKILL, in microseconds.
+        grace: u64,
+        /// How long before the deadline it is killed, in microseconds.
+        reserve: u64,
+        leaves: DescendantPolicy,
+        /// What the command finds in its environment besides ours.
+        environment: Vec<(String, String)>,
+    },
+    Deadline(u64),
+    /// Send this signal to the command's group.
+    Signal(i32),
+    /// The lease is lost, or the command is not wanted any more: end it.
+    End,
+    Kill,
+}
+
+/// Who may live on when a command has ended by itself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum DescendantPolicy {
+    Daemons,
+    /// Nobody: whoever is left could still use what the lease is for.
+    Nobody,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub enum WatchdogReport {
+    /// The command runs, and leads the group with this number.
+    Started(i32),
+    NotStarted {
+        /// What the system's error is called by its number.
+        error: Option<i32>,
+    },
+    /// It was too late to start it.
+    TooLate,
+    /// The command was stopped by this signal.
+    Stopped(i32),
+    /// The deadline came near: the command was told to end.
+    Ending,
+    /// The command is gone, and so is everybody whom it may not leave behind.
+    Ended(CommandExit),
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum CommandExit {
+    Code(i32),
+    Signal(i32),
+}
+
+#[derive(Debug)]
+pub struct MessageStream {
+    lines: Lines<BufReader<OwnedReadHalf>>,
+    writer: OwnedWriteHalf,
+}
+
+impl MessageStream {
+    /// Takes over a connection on which descriptors were sent or received already.
+    pub fn new(stream: Blocking) -> io::Result<Self> {
+        stream.set_nonblocking(true)?;
+        let (reader, writer) = UnixStream::from_std(stream)?.into_split();
+        Ok(Self { lines: BufReader::new(reader).lines(), writer })
+    }
+
+    pub async fn send(&mut self, message: &impl Serialize) -> io::Result<()> {
+        let mut line = serde_json::to_vec(message)?;
+        line.push(b'\n');
+        self.writer.write_all(&line).await
+    }
+
+    /// What the other one says next; nothing, if it is gone. May be given up and asked again.
+    pub async fn receive<T: DeserializeOwned>(&mut self) -> Option<T> {
+        let line = self.lines.next_line().await.ok().flatten()?;
+        serde_json::from_str(&line).ok()
+    }
+}
