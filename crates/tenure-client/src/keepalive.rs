@@ -29,7 +29,7 @@ pub enum Input {
         /// What it says.
         outcome: Outcome,
     },
-    /// The time that [`Keeper::wake_at`] named has come.
+    /// The time that [`KeepAlive::wake_at`] named has come.
     Woken,
     /// Give the lease back.
     Stop,

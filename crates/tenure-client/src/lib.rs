@@ -21,7 +21,7 @@
 //! [`Guard`] stops believing before anybody else can hold the lease. [`agent`] does the same for agents, which declare
 //! everything that they are about to touch.
 //!
-//! Below that, [`Keeper`] is a step function like the registrar: it is told what happened and what the local clock
+//! Below that, [`KeepAlive`] is a step function like the registrar: it is told what happened and what the local clock
 //! says, and answers with what to send. [`believed_until`] is the rule it stops by, [`FenceGate`] the one
 //! by which a resource refuses whoever is late all the same; [`FenceFile`] keeps it in a file.
 

@@ -1,6 +1,6 @@
 //! Whose hand is on the device, and the pass without which nothing reaches it.
 //!
-//! The hand changes only when the ledger says so. A command gets a [`Pass`] at the gate, perhaps long before its body has
+//! The hand changes only when the ledger says so. A command gets a [`Permit`] at the gate, perhaps long before its body has
 //! come in; the device looks at the pass again at the moment at which it would obey. So nothing that was let in before a
 //! change of hands takes effect after it.
 

@@ -3,7 +3,7 @@
 //! A [`History`] is every request of every client with its answer, and when it was asked and answered by one clock. Two
 //! checks look at it, and neither shares a line with the code that they check:
 //!
-//! - [`linear::check`] asks whether there is any order of the operations, each at one moment between its question and
+//! - [`linearizability::check`] asks whether there is any order of the operations, each at one moment between its question and
 //!   its answer, in which one lease table would have given these answers. It needs nothing but the history.
 //! - [`ledger::check`] compares every answer with the ledger that the server left behind.
 //!

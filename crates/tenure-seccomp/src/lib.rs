@@ -6,7 +6,7 @@
 //!                                       Memory      what its arguments point to
 //! ```
 //!
-//! The filter names what is told ([`Call`]); everything else happens as ever, above all reading. If whoever watches ends, what
+//! The filter names what is told ([`Syscall`]); everything else happens as ever, above all reading. If whoever watches ends, what
 //! would be told fails from then on: closed, not open.
 //!
 //! **This is no wall against an attacker.** A thread can change the path in its memory after it was looked at. It is for

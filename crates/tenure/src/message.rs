@@ -11,7 +11,7 @@ pub fn print_error(what: &str, error: &dyn Error) {
     print_stderr(&format_error(what, error));
 }
 
-/// What [`complain`] says.
+/// What [`print_error`] says.
 pub fn format_error(what: &str, error: &dyn Error) -> String {
     let mut text = format!("tenure: {what}: {error}\n");
     let mut cause = error.source();

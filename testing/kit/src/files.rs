@@ -15,11 +15,11 @@ use crate::process::FakeAgent;
 use crate::server::TestServer;
 use crate::wait::{LIMIT, wait_until};
 
-/// The folder of the request that [`send_request_of_an_agent`] is to send.
+/// The folder of the request that [`send_agent_request`] is to send.
 const REQUEST_VARIABLE: &str = "TENURE_TEST_REQUEST";
 /// The request is sent by a child, after this process is gone.
 const LATE_VARIABLE: &str = "TENURE_TEST_LATE";
-/// The test of the same name calls [`send_request_of_an_agent`], and nothing else.
+/// The test of the same name calls [`send_agent_request`], and nothing else.
 const SENDER_TEST: &str = "files::a_request_of_an_agent";
 
 /// A repository, and a server that is asked for its files over the local socket.

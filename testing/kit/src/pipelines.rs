@@ -19,7 +19,7 @@ use crate::wait::{LIMIT, now, wait_until};
 /// Marks that it has come so far, and runs until it is told to end.
 pub const ENDLESS_SCRIPT: &str = "echo > begun-$TENURE_SESSION; while :; do sleep 0.05; done";
 
-/// What [`IntentsHome`] runs for each session.
+/// What [`IntentsFixture`] runs for each session.
 pub const PIPELINE: &str = include_str!("pipeline.sh");
 
 /// Under which an intent is the same session after a restart as well.

@@ -70,7 +70,7 @@ impl Agent {
         self
     }
 
-    /// For how long a declaration waits and comes back: 60 s, if nobody says so. [`Declaring::wait`] says it for one.
+    /// For how long a declaration waits and comes back: 60 s, if nobody says so. [`Declaration::wait`] says it for one.
     #[must_use]
     pub fn wait(mut self, wait: WaitLimit) -> Self {
         self.wait = wait;

@@ -88,7 +88,7 @@ impl EventStream {
         }
     }
 
-    /// The id of the last event that was told: [`From::After`] goes on behind it.
+    /// The id of the last event that was told: [`EventStartPosition::After`] goes on behind it.
     pub fn last_id(&self) -> Option<&str> {
         self.last_id.as_deref()
     }

@@ -96,7 +96,7 @@ impl HeldLease {
         until
     }
 
-    /// Resolves when the local deadline is another than was last told, by this or by [`Guard::believed_until`]: no
+    /// Resolves when the local deadline is another than was last told, by this or by [`Guard::deadline`]: no
     /// change is missed between two calls.
     pub async fn deadline_changed(&self) -> u64 {
         let mut state = self.state.clone();

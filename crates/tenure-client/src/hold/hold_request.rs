@@ -54,7 +54,7 @@ const MAX_WAIT: Duration = Duration::from_secs(24 * 60 * 60);
 
 impl Client {
     /// Waits for a lease and keeps it alive, in a task of its own. The request's `wait_ms` is not used:
-    /// [`Holding::wait`] says how long to wait.
+    /// [`HoldRequest::wait`] says how long to wait.
     pub fn hold(&self, request: AcquireRequest) -> HoldRequest {
         self.hold_request(KeepaliveStart::Request { leases: vec![request], is_batch: false })
     }

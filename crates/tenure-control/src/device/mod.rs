@@ -60,7 +60,7 @@ struct Counters {
 #[derive(Debug, Clone, PartialEq)]
 pub struct CommandReply {
     pub data: Value,
-    /// Whether [`VirtualDevice::stored`] changed, and must be on the disk before the answer.
+    /// Whether [`VirtualDevice::persistent_state`] changed, and must be on the disk before the answer.
     pub must_store: bool,
 }
 
@@ -113,7 +113,7 @@ impl VirtualDevice {
         self.stream.stop(reason, now)
     }
 
-    /// When to call [`VirtualDevice::pass_time`]: no frame has come for too long then.
+    /// When to call [`VirtualDevice::poll_stream_expiry`]: no frame has come for too long then.
     pub fn next_deadline(&self) -> Option<Tick> {
         self.stream.next_deadline()
     }

@@ -36,7 +36,7 @@ impl MemoryUse {
         }
     }
 
-    /// What the process for [`Memory::of`] does.
+    /// What the process for [`MemoryUse::of`] does.
     pub fn measure_and_print(leases: usize) -> Result<(), String> {
         let mut world = Workload::empty(leases);
         let before = resident()?;

@@ -89,7 +89,7 @@ pub struct Acquire {
     pub key: Option<IdempotencyKey>,
 }
 
-/// What the caller's face does about contention; see [`super::policy`].
+/// What the caller's face does about contention; see [`super::contention_policy`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ContentionPolicy {
     /// Refuse at once. The caller's own lease is in its way like anybody else's: a name is no proof, only

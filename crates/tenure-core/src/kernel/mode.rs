@@ -23,7 +23,7 @@ crate::text_enum! {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct ModeSet(u8);
 
-/// Which modes may be held at once on one resource: row and column in the order of [`Mode::ALL`].
+/// Which modes may be held at once on one resource: row and column in the order of [`LeaseMode::ALL`].
 ///
 /// A plain shared lease looks, as an agent that consumes does; an exclusive one goes with nothing.
 #[rustfmt::skip]

@@ -1,7 +1,7 @@
 //! Makes the payloads of lease events.
 //!
 //! These are the events without ticks: whoever has a registrar's clock fills in a
-//! [`crate::stored::LeaseEvent`] instead.
+//! [`crate::proto::LeaseEvent`] instead.
 
 use prost::Message;
 

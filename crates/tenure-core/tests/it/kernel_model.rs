@@ -1,6 +1,6 @@
 //! What the documentation says, as lists and loops: it knows no tables, no order of work, and no draft.
 //!
-//! [`Model::record`] believes an event only if the promises allow it; what an answer may be is the
+//! [`LeaseModel::record`] believes an event only if the promises allow it; what an answer may be is the
 //! business of `kernel_forecast`.
 
 use tenure_core::kernel::{

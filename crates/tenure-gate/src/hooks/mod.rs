@@ -3,7 +3,7 @@
 //! Bytes in, values out: nothing here opens a file, starts a process or reads a clock. One file per agent, because what
 //! stops one lets another one's edit through.
 //!
-//! **What cannot be understood is denied** wherever it may stand before a change. [`refuse`] does that; a hook that fails
+//! **What cannot be understood is denied** wherever it may stand before a change. [`reject_payload`] does that; a hook that fails
 //! in any other way would let the edit happen.
 
 mod claude;
@@ -59,7 +59,7 @@ pub struct Subagent {
     pub id: String,
     /// What sort of helper it is.
     pub kind: Option<String>,
-    /// The session or subagent that started it. `None`: somebody in [`Heard::session`], more is not said.
+    /// The session or subagent that started it. `None`: somebody in [`HookPayload::session`], more is not said.
     pub parent: Option<String>,
 }
 
@@ -81,7 +81,7 @@ pub enum HookEvent {
     Prompted,
     /// A tool is about to change these files.
     BeforeWrite {
-        /// As the agent wrote them; relative ones are meant in [`Heard::cwd`]. Never empty.
+        /// As the agent wrote them; relative ones are meant in [`HookPayload::cwd`]. Never empty.
         paths: Vec<PathBuf>,
         /// Whether the whole content is replaced, so that what somebody else wrote in between would be lost.
         replaces_content: bool,

@@ -45,7 +45,7 @@ pub enum HookVerdict {
         message: Option<String>,
     },
     Deny {
-        /// For the model: see [`super::wording`].
+        /// For the model: see [`super::messages`].
         reason: String,
         /// End the turn too, where the agent lets a hook do that.
         stop: bool,

@@ -76,7 +76,7 @@ pub enum InstallScope {
 /// Where to put hooks, and what they run.
 #[derive(Debug, Clone)]
 pub struct InstallContext {
-    /// The top of the project, or with [`Scope::User`] the person's home.
+    /// The top of the project, or with [`InstallScope::User`] the person's home.
     pub root: PathBuf,
     pub scope: InstallScope,
     /// The `tenure` that hooks shall run: absolute, so that nobody's PATH matters.

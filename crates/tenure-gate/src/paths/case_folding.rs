@@ -35,7 +35,7 @@ pub fn fold_case(name: &OsStr) -> Cow<'_, OsStr> {
     if folded == text || folded.is_empty() { Cow::Borrowed(name) } else { Cow::Owned(OsString::from(folded)) }
 }
 
-/// Whether this folder takes names for the same that differ only in what [`fold`] removes. Of one that may not be read it is
+/// Whether this folder takes names for the same that differ only in what [`fold_case`] removes. Of one that may not be read it is
 /// not believed: hardly any folder does.
 pub(super) fn is_case_insensitive(folder: &Path) -> bool {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC | OFlags::NONBLOCK;

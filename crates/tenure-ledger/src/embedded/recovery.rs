@@ -65,7 +65,7 @@ impl LedgerRecovery {
     }
 
     /// Begins to open a copy in `directory` that is to take the place of its original: in a new epoch, whatever the
-    /// witness says. Until [`EmbeddedLedger::settle_here`] it can be opened in no other way.
+    /// witness says. Until [`EmbeddedLedger::bind_to_this_machine`] it can be opened in no other way.
     pub fn begin_restore(directory: &Path, options: LedgerOptions) -> Result<LedgerRecovery, OpenError> {
         Self::begin_for(Arc::new(Directory::at(directory)), options, OpenPurpose::Restore)
     }

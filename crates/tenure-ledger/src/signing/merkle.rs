@@ -170,7 +170,7 @@ pub fn root(leaves: &[Leaf]) -> Result<Node, MerkleError> {
     MerkleTree::new(leaves).map(|tree| tree.root)
 }
 
-/// The siblings on the way from leaf `index` to the root. Who needs several keeps the [`Tree`].
+/// The siblings on the way from leaf `index` to the root. Who needs several keeps the [`MerkleTree`].
 pub fn path(leaves: &[Leaf], index: u16) -> Result<Vec<Node>, MerkleError> {
     MerkleTree::new(leaves)?.path(index)
 }

@@ -1,7 +1,7 @@
 //! Signatures: who granted what, provable to whoever knows the registrar's public key.
 //!
 //! A batch is signed once, however many leases it issues or renews. Each of those gives a [`Leaf`], and all events
-//! together give the last one; the leaves make a [Merkle tree](merkle); a [`Seal`] signs its root, and a [`LeaseSignature`] is that signature
+//! together give the last one; the leaves make a [Merkle tree](merkle); a [`BatchSignature`] signs its root, and a [`LeaseSignature`] is that signature
 //! with the path from one leaf to the root. A [`Passport`] is a lease's terms with its signature, as text.
 //!
 //! # What a signature proves

@@ -80,7 +80,7 @@ pub fn leaves(count: usize) -> Vec<Leaf> {
     (1..).map(leaf).take(count).collect()
 }
 
-/// [`three`], signed.
+/// [`three_leases`], signed.
 pub fn signed_batch() -> SignedBatch {
     sign_batch(&key(), LEDGER, FIRST_SEQ, &three_leases().map(|lease| Leaf::of_issued(LEDGER, &lease)))
         .unwrap()

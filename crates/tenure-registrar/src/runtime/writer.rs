@@ -81,7 +81,7 @@ pub struct WriterConfig {
 }
 
 impl<L: Ledger + Send + 'static> Writer<L> {
-    /// Starts to take requests. `feed` is told everything; see [`super::Service`] for the rest of a ledger in a
+    /// Starts to take requests. `feed` is told everything; see [`super::RegistrarService`] for the rest of a ledger in a
     /// directory.
     pub fn start(mut ledger: L, mut config: WriterConfig, feed: Feed) -> Result<Self, StartError> {
         register_key(&mut ledger, &mut config.replay, &config.key)?;

@@ -17,7 +17,7 @@ pub(crate) struct ControlCounters {
     /// Blocked commands, by [`Source`].
     blocked: [Counter; CommandSource::ALL.len()],
     blocked_frames: Counter,
-    /// By [`LeaseEvent`].
+    /// By [`LeaseEventKind`].
     lease_events: [Counter; LeaseEventKind::ALL.len()],
     /// The tick of the last event of the lease; 0 before the first.
     last_event: AtomicU64,

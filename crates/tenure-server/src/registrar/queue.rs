@@ -1,6 +1,6 @@
 //! Asking for leases, and standing in line for them.
 //!
-//! Whatever is given travels together with the duty to take it back ([`Undelivered`]). So it does not matter where a
+//! Whatever is given travels together with the duty to take it back ([`RevokeOnDrop`]). So it does not matter where a
 //! request ends whose caller hung up: before it was answered, in line, or between the grant and the answer.
 
 #[cfg(test)]

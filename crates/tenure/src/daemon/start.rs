@@ -51,7 +51,7 @@ const ENVIRONMENT: [&str; 12] = [
 /// Variables of the daemon's ledger: where it is and how large.
 const LEDGER: &str = "TENURE_LEDGER_";
 
-/// Why there is no daemon. [`NoDaemon::fix`] is the one command that helps.
+/// Why there is no daemon. [`DaemonStartError::suggested_command`] is the one command that helps.
 #[derive(Debug, Error)]
 pub enum DaemonStartError {
     /// Nobody says where its log and its ledger belong.

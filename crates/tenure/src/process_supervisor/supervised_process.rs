@@ -27,7 +27,7 @@ pub struct SupervisedProcess {
 
 impl SupervisedProcess {
     /// Starts the watchdog, for a command with our own input and output. The command itself waits for
-    /// [`Guarded::start`].
+    /// [`SupervisedProcess::start`].
     pub fn prepare(command: &[OsString]) -> io::Result<Self> {
         let (input, output, errors) = (io::stdin(), io::stdout(), io::stderr());
         let standard = StandardStreams([input.as_fd(), output.as_fd(), errors.as_fd()]);
@@ -95,7 +95,7 @@ impl SupervisedProcess {
         self.continue_watchdog();
     }
 
-    /// What happened to the command. Nothing: the watchdog is gone, and [`Guarded::bereave`] has to follow.
+    /// What happened to the command. Nothing: the watchdog is gone, and [`SupervisedProcess::kill_without_watchdog`] has to follow.
     pub async fn next_report(&mut self) -> Option<WatchdogReport> {
         let report = self.link.receive().await;
         if let Some(WatchdogReport::Started(group)) = report {

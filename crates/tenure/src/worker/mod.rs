@@ -9,8 +9,8 @@
 //! runs under a watchdog each (`watched`), so that nothing outlives its lease, whatever becomes of the worker.
 
 mod cleanup;
-mod embedded;
 mod identity;
+mod in_process;
 mod leader;
 mod logs;
 mod orphan_processes;
@@ -35,8 +35,8 @@ use std::sync::Arc;
 
 use tenure_api::{IntentSessionChanges, IntentSessionChangesRequest, Problem};
 
-pub use self::embedded::EmbeddedWorker;
 use self::identity::WorkerIdentity;
+pub use self::in_process::EmbeddedWorker;
 pub use self::retry::StopSignal;
 use self::retry::{retry, wait_for_stop};
 use self::runtime::WorkerRuntime;

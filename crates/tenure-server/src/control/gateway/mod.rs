@@ -138,7 +138,7 @@ impl Gateway {
     /// Waits until nothing is on its way to the device that was let through before this change of hands. Whoever is
     /// told of the new hand is told afterwards.
     ///
-    /// Not to be waited for under a lock that [`Hands`] needs: what is cut asks whose hand it is now.
+    /// Not to be waited for under a lock that [`OwnershipSource`] needs: what is cut asks whose hand it is now.
     pub(crate) async fn drain(&self, generation: u64) {
         self.shared.in_flight.drain(generation).await;
     }

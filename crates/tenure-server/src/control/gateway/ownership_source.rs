@@ -12,7 +12,7 @@ pub(crate) trait OwnershipSource: Send + Sync {
     /// Whether the pass still counts, now.
     fn check_permit(&self, pass: Permit) -> Result<(), ControlRejection>;
     /// Tells of every change of hands: the number of the generation that has begun. It is told after
-    /// [`Self::still_counts`] knows.
+    /// [`Self::check_permit`] knows.
     fn subscribe(&self) -> watch::Receiver<u64>;
     /// Whether the lease is this connection's, now.
     fn is_owner(&self, identity: &str) -> bool;

@@ -1,4 +1,4 @@
-//! The task behind a [`super::Link`]: one WebSocket to the device for one client.
+//! The task behind a [`super::RelayHandle`]: one WebSocket to the device for one client.
 
 use std::pin::pin;
 use std::sync::Arc;

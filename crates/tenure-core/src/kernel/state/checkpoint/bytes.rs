@@ -62,7 +62,7 @@ fn low_bits(number: u64) -> u8 {
     number.to_le_bytes()[0] & 0x7f
 }
 
-/// Reads what [`Put`] wrote. Nothing that it is told makes it panic or allocate.
+/// Reads what [`CheckpointWriter`] wrote. Nothing that it is told makes it panic or allocate.
 pub(super) struct CheckpointReader<'a> {
     rest: &'a [u8],
     length: usize,
