@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct ControlStatus {
-    /// Whether somebody has it.
+    /// Whether a control lease is active.
     pub active: bool,
     /// Names the lease.
     pub lease_id: String,
@@ -22,8 +22,8 @@ pub struct ControlStatus {
     pub remaining_ms: u32,
     /// How long it lasts from each heartbeat.
     pub ttl_ms: u32,
-    /// How often its owner is asked for one.
+    /// Interval in milliseconds at which the server requests heartbeats.
     pub heartbeat_interval_ms: u32,
-    /// Whether somebody else can take it over: never.
+    /// Whether another client can take it over: never.
     pub takeover_allowed: bool,
 }

@@ -1,4 +1,4 @@
-//! Why a request did not get what it wanted: one word that programs can rely on.
+//! Error codes: why a request failed, in one word that programs can rely on.
 
 use serde::{Deserialize, Serialize};
 use utoipa::openapi::schema::{ObjectBuilder, Type};
@@ -7,7 +7,7 @@ use utoipa::{PartialSchema, ToSchema};
 
 macro_rules! codes {
     ($($(#[$documentation:meta])* $code:ident = $text:literal, $status:literal, $title:literal;)*) => {
-        /// Why a request did not get what it wanted. `docs/errors` has a page for each.
+        /// The error code of a problem, explained on a page of `docs/errors`.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
         #[non_exhaustive]
         pub enum Code {
@@ -23,7 +23,7 @@ macro_rules! codes {
                 match self { $(Code::$code => $text,)* }
             }
 
-            /// The HTTP status that goes with it.
+            /// The HTTP status of the code.
             pub const fn status(self) -> u16 {
                 match self { $(Code::$code => $status,)* }
             }
@@ -43,11 +43,11 @@ codes! {
     TtlOutOfRange = "TTL_OUT_OF_RANGE", 400, "The time to live is out of range";
     /// No bearer token, or one that is not known here.
     Unauthorized = "UNAUTHORIZED", 401, "A valid bearer token is needed";
-    /// The lease's token is not the one that was given out with it.
+    /// The lease token is not the one returned by acquire.
     TokenInvalid = "TOKEN_INVALID", 403, "The lease token does not fit the lease";
     /// The token does not reach so far: a scope or a resource is missing.
     Forbidden = "FORBIDDEN", 403, "The token may not do this";
-    /// The holder's name belongs to somebody else.
+    /// The holder's name belongs to another principal.
     HolderTaken = "HOLDER_TAKEN", 403, "The holder belongs to another principal";
     /// The request comes from a web page of another origin.
     ForeignOrigin = "FOREIGN_ORIGIN", 403, "Web pages of other origins may not ask";
@@ -57,7 +57,7 @@ codes! {
     LocalOnly = "LOCAL_ONLY", 403, "Only processes of this machine may ask for this";
     /// A process of a coding agent asks for what only a person may do.
     AgentForbidden = "AGENT_FORBIDDEN", 403, "A coding agent may not do this";
-    /// A coding agent would run a command whose changes nobody asks about, where that is not allowed.
+    /// A coding agent would run a command without `tenure guard` where the guard is required.
     Unguarded = "UNGUARDED", 403, "Commands of agents run only under a guard here";
     /// No such lease or no such address.
     NotFound = "NOT_FOUND", 404, "There is nothing here";
@@ -65,7 +65,7 @@ codes! {
     MethodNotAllowed = "METHOD_NOT_ALLOWED", 405, "This address does not take this method";
     /// The header or the body did not arrive in time.
     TooSlow = "TOO_SLOW", 408, "The request did not arrive in time";
-    /// Somebody else has it.
+    /// Another holder has the resource.
     Held = "HELD", 409, "The resource is held";
     /// The idempotency key was used for another request.
     KeyReused = "KEY_REUSED", 409, "The idempotency key was used for another request";
@@ -75,7 +75,7 @@ codes! {
     Deadlock = "DEADLOCK", 409, "Waiting would close a circle";
     /// Another session shows the same.
     LeaseBusy = "LEASE_BUSY", 409, "Another session has it";
-    /// Whoever asks as the worker is the worker no longer.
+    /// The worker no longer holds the leader lock.
     GuardLost = "GUARD_LOST", 409, "Another worker holds the guard, or none does";
     /// The lease has no authority: nothing can be spent of it or derived from it.
     NoAuthority = "NO_AUTHORITY", 409, "The lease has no authority";
@@ -95,17 +95,17 @@ codes! {
     ScopeViolation = "SCOPE_VIOLATION", 409, "The agent has no lease for this";
     /// What the agent remembers is too old to count.
     DigestStale = "DIGEST_STALE", 409, "The state digest is too old";
-    /// The lease is over.
+    /// The lease has ended.
     Expired = "EXPIRED", 410, "The lease is over";
-    /// What is asked for is older than what is kept.
+    /// The requested events are older than the stored ones.
     Compacted = "COMPACTED", 410, "These events are no longer kept";
-    /// The body is over the limit.
+    /// The body exceeds the limit.
     TooLarge = "TOO_LARGE", 413, "The body is too large";
-    /// The request line and the headers are over the limit.
+    /// The request line and the headers exceed the limit.
     HeaderTooLarge = "HEADER_TOO_LARGE", 431, "The headers are too large";
     /// The body is not JSON.
     UnsupportedType = "UNSUPPORTED_TYPE", 415, "The body must be JSON";
-    /// The `Host` header names somebody else.
+    /// The `Host` header names another host.
     ForeignHost = "FOREIGN_HOST", 421, "The request is meant for another host";
     /// Too many wait already.
     QueueFull = "QUEUE_FULL", 429, "Too many wait already";
@@ -121,7 +121,7 @@ codes! {
     Busy = "BUSY", 503, "The server is busy";
     /// As many sessions go on as may. Nothing happened.
     TooManySessions = "TOO_MANY_SESSIONS", 503, "Too many sessions go on already";
-    /// The write took so long that what it granted is over.
+    /// The write took so long that the granted lease expired.
     TooLate = "TOO_LATE", 503, "The answer came too late to be of use";
     /// Nothing happened, and nothing will until the server is back.
     Unavailable = "UNAVAILABLE", 503, "The server cannot answer now";
@@ -155,7 +155,7 @@ impl Code {
             | Code::OutcomeUnknown
             | Code::LeaseBusy => Some(1),
             Code::QueueFull | Code::TooManySessions => Some(5),
-            // Somebody has to make room, or old leases to run out, first.
+            // An operator has to free disk space, or old leases have to expire, first.
             Code::NoSpace | Code::HeldBack => Some(30),
             _ => None,
         }
@@ -167,7 +167,7 @@ impl PartialSchema for Code {
     fn schema() -> RefOr<Schema> {
         ObjectBuilder::new()
             .schema_type(Type::String)
-            .description(Some("Why a request did not get what it wanted. `docs/errors` has a page for each."))
+            .description(Some("The error code of a problem, explained on a page of `docs/errors`."))
             .enum_values(Some(Code::ALL.iter().map(|code| code.as_str())))
             .into()
     }

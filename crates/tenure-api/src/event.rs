@@ -14,34 +14,34 @@ use crate::work::Budget;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ServerEvent {
-    /// Its number in the ledger.
+    /// Sequence number in the ledger.
     pub seq: u64,
-    /// What happened: `lease.issued`, `lease.expired`, …
+    /// Event type: `lease.issued`, `lease.expired`, ….
     pub r#type: String,
-    /// When, RFC 3339 in UTC.
+    /// Time of the event, RFC 3339 in UTC.
     pub at: String,
-    /// The lease that it is about, as it was right after.
+    /// Lease right after the event.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lease: Option<Lease>,
-    /// The waiter that it is about.
+    /// Waiter of the event.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub waiter: Option<Waiter>,
-    /// The session that it is about, as it was right after.
+    /// Stream session right after the event.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub session: Option<IntentSessionView>,
-    /// The agent that it is about, as it was right after.
+    /// Agent right after the event.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent: Option<AgentEventDetails>,
-    /// The session of a coding agent, and the file, that it is about.
+    /// File session and file of the event.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub file: Option<FileEventDetails>,
-    /// What was used up of what the lease allows.
+    /// Budget spent by the event.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub spent: Option<Budget>,
-    /// Why a wait ended, or a lease was revoked.
+    /// Cause of the end of a wait, lease or session.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cause: Option<String>,
-    /// What was said about it, for people.
+    /// Detail for the operator.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub detail: Option<String>,
 }

@@ -6,118 +6,118 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-/// A lease at the moment of answering.
+/// A lease at the time of the response.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Lease {
-    /// Names it in requests.
+    /// Lease id for use in requests.
     pub id: String,
-    /// On what.
+    /// Leased resource, `domain:name`.
     pub resource: String,
-    /// Who holds it.
+    /// Name of the holder.
     pub holder: String,
-    /// How: `exclusive` or `shared`.
+    /// Lease mode: `exclusive` or `shared`, or an agent's predicate.
     pub mode: String,
-    /// Whether it lives.
+    /// State of the lease.
     pub state: LeaseState,
-    /// Grows with every grant, so that a resource can refuse a writer that is late.
+    /// Fence of the lease: increases with every grant.
     pub fence: u64,
-    /// Its length.
+    /// TTL in milliseconds.
     pub ttl_ms: u64,
-    /// How long it still lives. A client counts it from when it sent the request.
+    /// Remaining milliseconds, counted from when the client sent the request; 0 after the end.
     pub remaining_ms: u64,
-    /// When it began, RFC 3339 in UTC. Times are for people; they decide nothing.
+    /// Time of the grant, RFC 3339 in UTC; times are informative.
     pub acquired_at: String,
-    /// When it is over, unless it is renewed.
+    /// Time of expiry unless renewed, RFC 3339 in UTC.
     pub expires_at: String,
-    /// How often it was renewed.
+    /// Number of renewals.
     pub renewal_count: u32,
-    /// What the caller noted.
+    /// Labels set by the caller.
     pub labels: BTreeMap<String, String>,
-    /// When it ended.
+    /// Time of the end, RFC 3339 in UTC.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ended_at: Option<String>,
-    /// How it ended: `EXPIRED`, the reason of its release, or the cause for which it was revoked.
+    /// Cause of the end: `EXPIRED`, release reason or revocation cause.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub end: Option<String>,
-    /// Somebody waits whom this lease keeps out.
+    /// Waiters blocked by this lease.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub recall: Option<Recall>,
 }
 
-/// Somebody waits: a holder that is done early, or can hand over, need not keep them waiting.
+/// Waiters blocked by a lease, so that its holder can release or transfer it early.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Recall {
-    /// Who is first among them.
+    /// Holder name of the first waiter.
     pub by: String,
-    /// How many they are.
+    /// Number of blocked waiters.
     pub waiting: usize,
-    /// How long the first one still waits.
+    /// Milliseconds until the first waiter times out.
     pub remaining_ms: u64,
 }
 
-/// Whether a lease lives.
+/// State of a lease.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "SCREAMING_SNAKE_CASE")]
 pub enum LeaseState {
-    /// It lives.
+    /// Held by its holder.
     #[default]
     Active,
-    /// It ran out.
+    /// Ended by its TTL.
     Expired,
-    /// Its holder gave it back, or it was taken away.
+    /// Ended by a release or a revocation.
     Released,
 }
 
-/// The answer to an acquisition. It has no `Debug`: whoever sees the token has the lease.
+/// A granted lease with its token. It has no `Debug`, because of the token.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct LeaseGrant {
-    /// The lease.
+    /// Lease that was granted.
     pub lease: Lease,
-    /// Renews and releases it.
+    /// Lease token for renewal and release.
     pub token: String,
-    /// Proves to others, without asking the server, that it was granted.
+    /// Signed proof of the grant, verifiable offline.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub passport: Option<String>,
-    /// How long it lives from when the request *arrived*. A client counts it from when it sent the request.
+    /// Milliseconds of validity, counted from when the client sent the request.
     pub valid_for_ms: u64,
 }
 
-/// The answer to a request for several leases, in the order asked for. It has no `Debug`, because of the tokens.
+/// Leases granted together, in request order. It has no `Debug`, because of the tokens.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct LeaseGrants {
-    /// What was granted.
+    /// Leases with their tokens.
     pub leases: Vec<LeaseGrant>,
 }
 
-/// The answer to a renewal.
+/// A renewed lease.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct LeaseRenewal {
-    /// The lease.
+    /// Lease after the renewal.
     pub lease: Lease,
-    /// Proves its new end.
+    /// Signed proof of the new expiry.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub passport: Option<String>,
-    /// How long it lives from when the request *arrived*. A client counts it from when it sent the request.
+    /// Milliseconds of validity, counted from when the client sent the request.
     pub valid_for_ms: u64,
 }
 
-/// The answer to a release, and to a question about one lease.
+/// A single lease.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct LeaseResponse {
-    /// The lease.
+    /// Lease, active or ended.
     pub lease: Lease,
 }
 
-/// Part of a list, in the order of the fences.
+/// One page of a lease list, ordered by fence.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct LeasePage {
-    /// The leases.
+    /// Leases of the page.
     pub leases: Vec<Lease>,
-    /// Where the next part begins: goes into `after`. Nothing follows the last part.
+    /// Cursor for `after` of the next request, null on the last page.
     pub next: Option<String>,
 }
 

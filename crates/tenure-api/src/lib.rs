@@ -1,7 +1,7 @@
-//! What goes over the wire: requests, answers, problems and their codes, for the server and its clients alike.
+//! Wire types: requests, responses, problems and their codes, for the server and its clients alike.
 //!
-//! Names on the wire do not change. Fields may be added, so whoever reads an answer ignores what it does not know;
-//! the server refuses what it does not know, because a caller counts on what it asked for.
+//! Names on the wire do not change. Fields may be added, so a client ignores unknown response fields; the
+//! server rejects unknown request fields, because a caller relies on every field that it sends.
 
 // What other crates and users rely on says what it is for.
 #![warn(missing_docs)]

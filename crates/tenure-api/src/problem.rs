@@ -7,49 +7,49 @@ use crate::agent::ResourceAccess;
 use crate::error_code::Code;
 use crate::work::Budget;
 
-/// Why a request did not get what it wanted. Nothing in it is secret.
+/// An error response without secrets, as `application/problem+json`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct Problem {
-    /// Where the code is explained.
+    /// Path of the error's documentation.
     pub r#type: String,
-    /// What happened, in the same words for every problem of this code.
+    /// Summary, the same for every problem of this code.
     pub title: String,
-    /// The HTTP status.
+    /// HTTP status code.
     pub status: u16,
-    /// What programs decide by.
+    /// Error code for programs.
     pub code: Code,
-    /// What happened here, and what to do.
+    /// Explanation of this problem and its remedy.
     pub detail: String,
-    /// What is held.
+    /// Resource that is held.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub resource: Option<String>,
-    /// Who is in the way.
+    /// Name of the conflicting holder.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub holder: Option<String>,
-    /// How long that one has at the most, unless it renews.
+    /// Remaining milliseconds of the conflicting lease, parent or hold-back.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub remaining_ms: Option<u64>,
-    /// How many wait for it.
+    /// Number of waiters in the queue.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub waiting: Option<usize>,
-    /// How long the request waited before it was refused.
+    /// Milliseconds waited before the denial.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub waited_ms: Option<u64>,
-    /// How a lease ended that is over.
+    /// Cause of the lease's end, such as `EXPIRED`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub end: Option<String>,
-    /// From which event on it can be listened to.
+    /// First event number that is still stored.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub from: Option<u64>,
-    /// The priority that an agent has.
+    /// Priority timestamp of the agent.
     #[serde(rename = "priority_timestamp", default, skip_serializing_if = "Option::is_none")]
     pub priority_timestamp: Option<u64>,
-    /// What an agent touched without a lease for it.
+    /// Resources touched without a lease.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub outside: Option<Vec<ResourceAccess>>,
-    /// What is left of a budget.
+    /// Remaining budget of the lease.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub remaining: Option<Budget>,
 }

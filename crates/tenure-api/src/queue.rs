@@ -6,71 +6,71 @@ use utoipa::ToSchema;
 use crate::error_code::Code;
 use crate::lease::Lease;
 
-/// Who waits for a resource, in the order in which they will be served.
+/// The queue of a resource, in order of service.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Queue {
-    /// For what.
+    /// Resource of the queue.
     pub resource: String,
-    /// Who.
+    /// Waiters in queue order.
     pub waiting: Vec<Waiter>,
 }
 
-/// Somebody who waits.
+/// A request waiting in a queue.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Waiter {
-    /// Names the wait; a smaller number came earlier.
+    /// Ticket number: increases with every wait.
     pub ticket: u64,
-    /// The place in this queue. 1 is next.
+    /// Position in this queue, from 1.
     pub position: usize,
-    /// Who waits.
+    /// Name of the waiting holder.
     pub holder: String,
-    /// In which mode it wants this resource.
+    /// Requested mode of this resource.
     pub mode: String,
-    /// Everything that it waits for: all of it or nothing.
+    /// All requested resources, granted together.
     pub resources: Vec<String>,
-    /// Since when, RFC 3339 in UTC.
+    /// Start of the wait, RFC 3339 in UTC.
     pub since: String,
-    /// For how long already.
+    /// Milliseconds waited so far.
     pub waited_ms: u64,
-    /// How long it will still wait.
+    /// Milliseconds until the wait times out.
     pub remaining_ms: u64,
 }
 
-/// Who holds a resource, who waits, what would free it, and why the last request was refused.
+/// The leases, queue and last denial of a resource.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Explanation {
-    /// Of what.
+    /// Resource that is explained.
     pub resource: String,
-    /// Who holds it.
+    /// Active leases on it or overlapping it.
     pub held: Vec<Lease>,
-    /// Who waits for it, in the order in which they will be served.
+    /// Waiters in queue order.
     pub waiting: Vec<Waiter>,
-    /// The last request for it that was refused, if it is still remembered.
+    /// Last denial, if still recorded.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_refusal: Option<DenialView>,
-    /// The lease on it that ended last, if it is still remembered.
+    /// Lease that ended last, if still recorded.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_end: Option<Lease>,
-    /// The same for people: one sentence each.
+    /// Sentences with the same content.
     pub words: Vec<String>,
 }
 
-/// A request that was refused.
+/// A request that was denied.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct DenialView {
-    /// When, RFC 3339 in UTC.
+    /// Time of the denial, RFC 3339 in UTC.
     pub at: String,
-    /// How long ago.
+    /// Milliseconds since the denial.
     pub ago_ms: u64,
-    /// Why.
+    /// Error code of the denial.
     pub code: Code,
-    /// Why, for people.
+    /// Explanation of the denial.
     pub detail: String,
-    /// Who would have held it.
+    /// Name of the requesting holder.
     pub holder: String,
-    /// Who asked.
+    /// Principal that sent the request.
     pub principal: String,
 }

@@ -6,28 +6,28 @@ use std::time::Duration;
 use serde::Serialize;
 use utoipa::ToSchema;
 
-/// `POST /v1/leases`.
+/// Request to acquire a lease.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct AcquireRequest {
-    /// On what: `domain:name`.
+    /// Resource to lease, `domain:name`.
     #[schema(min_length = 1, max_length = 128, example = "deploy:prod")]
     pub resource: String,
-    /// Who will hold it.
+    /// Name of the holder.
     #[schema(min_length = 1, max_length = 128, example = "ci-42")]
     pub holder: String,
-    /// For how long, unless it is renewed.
+    /// TTL in milliseconds, from 1000 to 86400000.
     #[schema(minimum = 1_000, maximum = 86_400_000, example = 30_000)]
     pub ttl_ms: u64,
-    /// `exclusive`, which is also what is meant by nothing, or `shared`.
+    /// Lease mode: `exclusive` (default) or `shared`.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(pattern = "^(exclusive|shared)$")]
     pub mode: Option<String>,
-    /// How long to wait for it. 0 is not at all.
+    /// Maximum wait in milliseconds, from 0 (no wait) to 86400000.
     #[serde(skip_serializing_if = "is_zero")]
     #[schema(maximum = 86_400_000)]
     pub wait_ms: u64,
-    /// What the caller wants to have noted.
+    /// Labels of the lease: at most 32, each part at most 256 bytes.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub labels: BTreeMap<String, String>,
 }
@@ -46,82 +46,82 @@ impl AcquireRequest {
     }
 }
 
-/// `POST /v1/leases/{id}/renew`. It has no `Debug`, because of the token.
+/// Request to renew a lease. It has no `Debug`, because of the token.
 #[derive(Clone, PartialEq, Eq, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct RenewalRequest {
-    /// What came with the lease.
+    /// Lease token returned by acquire.
     pub token: String,
-    /// Another length from now on.
+    /// New TTL in milliseconds, from 1000 to 86400000.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(minimum = 1_000, maximum = 86_400_000)]
     pub ttl_ms: Option<u64>,
 }
 
-/// `POST /v1/leases/{id}/release`. It has no `Debug`, because of the token.
+/// Request to release a lease. It has no `Debug`, because of the token.
 #[derive(Clone, PartialEq, Eq, Serialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ReleaseRequest {
-    /// What came with the lease.
+    /// Lease token returned by acquire.
     pub token: String,
-    /// `COMPLETED`, which is also what is meant by nothing, `ABORTED` or `VOLUNTARY`.
+    /// Reason: `COMPLETED` (default), `ABORTED` or `VOLUNTARY`.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(pattern = "^(COMPLETED|ABORTED|VOLUNTARY)$")]
     pub reason: Option<String>,
 }
 
-/// `POST /v1/leases/batch`: all of these, or none. One holder and one `waitMs` for all of them.
+/// Request to acquire several leases atomically.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct BatchAcquireRequest {
-    /// What is wanted.
+    /// From 1 to 256 requests with one holder and one `waitMs`.
     #[schema(min_items = 1, max_items = 256)]
     pub leases: Vec<AcquireRequest>,
 }
 
-/// `POST /v1/leases/{id}/transfer`. It has no `Debug`, because of the token.
+/// Request to transfer a lease. It has no `Debug`, because of the token.
 #[derive(Clone, PartialEq, Eq, Serialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct TransferRequest {
-    /// What came with the lease.
+    /// Lease token returned by acquire.
     pub token: String,
-    /// Who holds it from now on.
+    /// Name of the new holder.
     #[schema(min_length = 1, max_length = 128)]
     pub to: String,
 }
 
-/// `POST /v1/leases/{id}/upgrade` and `/downgrade`. It has no `Debug`, because of the token.
+/// Request to change the mode of a lease. It has no `Debug`, because of the token.
 #[derive(Clone, PartialEq, Eq, Serialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ModeChangeRequest {
-    /// What came with the lease.
+    /// Lease token returned by acquire.
     pub token: String,
-    /// The mode from now on; nothing is `exclusive` for an upgrade and `shared` for a downgrade.
+    /// New mode: by default `exclusive` for upgrade, `shared` for downgrade.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(pattern = "^(exclusive|shared)$")]
     pub mode: Option<String>,
 }
 
-/// `POST /v1/leases/{id}/revoke`.
+/// Request to revoke a lease.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct RevocationRequest {
-    /// Why, for people; it stands in the ledger.
+    /// Reason recorded in the ledger.
     pub reason: String,
 }
 
-/// `POST /v1/tokens`.
+/// Request to create an API token.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct ApiTokenRequest {
-    /// Who speaks with it: the principal. No two living tokens have the same.
+    /// Unique token name, also the principal, from 1 to 128 bytes.
     pub name: String,
-    /// What it may do: `leases:read`, `leases:write`, `control:write`, `v3:write`, `admin`.
+    /// API scopes: `leases:read`, `leases:write`, `control:write`, `v3:write`, `admin`.
     pub scopes: Vec<String>,
-    /// On what: resources that begin with one of these. None is all of them.
+    /// Permitted resource prefixes, at most 64; empty permits all.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub resources: Vec<String>,
-    /// How long it is good for; nothing is until it is revoked.
+    /// Lifetime in milliseconds, from 1 to 3153600000000; default unlimited.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub expires_in_ms: Option<u64>,
 }

@@ -3,52 +3,52 @@
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-/// What may be known of a token: all but its secret.
+/// An API token without its secret.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ApiTokenView {
-    /// Names it in requests.
+    /// Token id for use in requests.
     pub id: String,
-    /// What it was called.
+    /// Name of the token.
     pub name: String,
-    /// Who speaks with it.
+    /// Principal of the token.
     pub principal: String,
-    /// What it may do.
+    /// API scopes granted to the token.
     pub scopes: Vec<String>,
-    /// On what: resources that begin with one of these. None is all of them.
+    /// Permitted resource prefixes; empty permits all.
     pub resources: Vec<String>,
-    /// When it was made, RFC 3339 in UTC.
+    /// Time of creation, RFC 3339 in UTC.
     pub created_at: String,
-    /// When it is no longer good.
+    /// Time of expiry, RFC 3339 in UTC.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expires_at: Option<String>,
-    /// When it was last used, since the server started.
+    /// Time of last use since server start, RFC 3339 in UTC.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_used_at: Option<String>,
 }
 
-/// The answer to a request for a token: the only time that its secret is shown. It has no `Debug` for that reason.
+/// A new API token with its secret, shown only once. It has no `Debug`, because of the secret.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct CreatedApiToken {
-    /// What may be known of it.
+    /// Token without its secret.
     pub token: ApiTokenView,
-    /// What goes into `Authorization: Bearer …`.
+    /// Secret for `Authorization: Bearer …`.
     pub secret: String,
 }
 
-/// Every token that is good.
+/// A list of valid API tokens.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct ApiTokenList {
-    /// In the order in which they were made.
+    /// Tokens in order of creation.
     pub tokens: Vec<ApiTokenView>,
 }
 
-/// The answer to a revocation.
+/// A revoked API token.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct RevokedApiToken {
-    /// The token that is no longer good.
+    /// Token without its secret.
     pub token: ApiTokenView,
-    /// How many leases of its principal ended with it.
+    /// Number of the principal's leases that were revoked.
     pub revoked_leases: usize,
 }

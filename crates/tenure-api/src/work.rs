@@ -25,237 +25,237 @@ pub struct WorkScope {
     pub namespaces: Vec<String>,
 }
 
-/// Amounts that are used up, or may be.
+/// Amounts of a work budget.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Budget {
-    /// How many times an agent is run.
+    /// Number of agent runs.
     #[serde(default)]
     #[schema(maximum = 9_007_199_254_740_991_u64)]
     pub episodes: u64,
-    /// How many tools are called.
+    /// Number of tool calls.
     #[serde(default)]
     #[schema(maximum = 9_007_199_254_740_991_u64)]
     pub tool_calls: u64,
-    /// How many tokens are read and written.
+    /// Number of tokens read and written.
     #[serde(default)]
     #[schema(maximum = 9_007_199_254_740_991_u64)]
     pub tokens: u64,
-    /// For how many milliseconds something runs.
+    /// Running time in milliseconds.
     #[serde(default)]
     #[schema(maximum = 9_007_199_254_740_991_u64)]
     pub duration_ms: u64,
 }
 
-/// Bounds on what is used up. What is not named has none.
+/// Limits of a work budget: omitted limits are unlimited.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct BudgetLimits {
-    /// How many times an agent may be run.
+    /// Maximum number of agent runs.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(maximum = 9_007_199_254_740_991_u64)]
     pub episodes: Option<u64>,
-    /// How many tools may be called.
+    /// Maximum number of tool calls.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(maximum = 9_007_199_254_740_991_u64)]
     pub tool_calls: Option<u64>,
-    /// How many tokens may be read and written.
+    /// Maximum number of tokens read and written.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(maximum = 9_007_199_254_740_991_u64)]
     pub tokens: Option<u64>,
-    /// For how many milliseconds something may run.
+    /// Maximum running time in milliseconds.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(maximum = 9_007_199_254_740_991_u64)]
     pub duration_ms: Option<u64>,
 }
 
-/// `POST /v1/work/claim`.
+/// Request to claim work.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct WorkClaimRequest {
-    /// On which work: the resource is `work:` and this.
+    /// Work id: the leased resource is `work:` and this id.
     #[schema(min_length = 1, max_length = 123, example = "T-17")]
     pub work_id: String,
-    /// Who will hold it.
+    /// Name of the holder.
     #[schema(min_length = 1, max_length = 128, example = "planner")]
     pub actor_id: String,
-    /// For how long, unless it is renewed; nothing is a minute.
+    /// TTL in milliseconds, from 1000 to 86400000, default 60000.
     #[serde(rename = "ttlMs", skip_serializing_if = "Option::is_none")]
     #[schema(minimum = 1_000, maximum = 86_400_000)]
     pub ttl_ms: Option<u64>,
-    /// What its holder may do; nothing is everything.
+    /// Scope of the lease, default unlimited.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub scope: Option<WorkScope>,
-    /// How much of it; nothing is without bounds.
+    /// Budget limits, default unlimited.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub budget: Option<BudgetLimits>,
-    /// What the caller wants to have noted.
+    /// Labels of the lease: at most 32, each part at most 256 bytes.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub labels: BTreeMap<String, String>,
 }
 
-/// `POST /v1/work/renew`. It has no `Debug`, because of the token.
+/// Request to renew a work lease. It has no `Debug`, because of the token.
 #[derive(Clone, PartialEq, Eq, Serialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct WorkRenewalRequest {
-    /// Which lease.
+    /// Id of the lease.
     pub lease_id: String,
-    /// What came with the lease.
+    /// Lease token returned by claim or derive.
     pub token: String,
-    /// Another length from now on.
+    /// New TTL in milliseconds, from 1000 to 86400000.
     #[serde(rename = "ttlMs", skip_serializing_if = "Option::is_none")]
     #[schema(minimum = 1_000, maximum = 86_400_000)]
     pub ttl_ms: Option<u64>,
 }
 
-/// `POST /v1/work/release`. It has no `Debug`, because of the token.
+/// Request to release a work lease. It has no `Debug`, because of the token.
 #[derive(Clone, PartialEq, Eq, Serialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct WorkReleaseRequest {
-    /// Which lease.
+    /// Id of the lease.
     pub lease_id: String,
-    /// What came with the lease.
+    /// Lease token returned by claim or derive.
     pub token: String,
-    /// `COMPLETED`, which is also what is meant by nothing, `ABORTED` or `VOLUNTARY`.
+    /// Reason: `COMPLETED` (default), `ABORTED` or `VOLUNTARY`.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(pattern = "^(COMPLETED|ABORTED|VOLUNTARY)$")]
     pub reason: Option<String>,
 }
 
-/// `POST /v1/work/derive`. It has no `Debug`, because of the token.
+/// Request to derive a work lease. It has no `Debug`, because of the token.
 #[derive(Clone, PartialEq, Eq, Serialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct WorkDerivationRequest {
-    /// From which lease.
+    /// Id of the parent lease.
     pub lease_id: String,
-    /// What came with that lease.
+    /// Token of the parent lease.
     pub token: String,
-    /// On which work; the lease has to allow it.
+    /// Work id allowed by the parent.
     #[schema(min_length = 1, max_length = 123)]
     pub work_id: String,
-    /// Who will hold it.
+    /// Name of the holder.
     #[schema(min_length = 1, max_length = 128)]
     pub actor_id: String,
-    /// For how long: no longer than the lease lives.
+    /// TTL in milliseconds, from 1000, at most the parent's remaining time.
     #[serde(rename = "ttlMs")]
     #[schema(minimum = 1_000, maximum = 86_400_000)]
     pub ttl_ms: u64,
-    /// What its holder may do: a part of what the lease allows. Nothing is all of that.
+    /// Scope within the parent's, by default the same.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub scope: Option<WorkScope>,
-    /// How much of it. It is taken from the lease, for good. What is not named is nothing.
+    /// Budget taken from the parent permanently; omitted amounts are 0.
     pub budget: Budget,
 }
 
-/// `POST /v1/work/spend`. It has no `Debug`, because of the token.
+/// Request to spend budget, all amounts or none. It has no `Debug`, because of the token.
 #[derive(Clone, PartialEq, Eq, Serialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct WorkSpendRequest {
-    /// Of which lease.
+    /// Id of the lease.
     pub lease_id: String,
-    /// What came with the lease.
+    /// Lease token returned by claim or derive.
     pub token: String,
-    /// How many times an agent is run. All amounts are used up, or nothing is.
+    /// Number of agent runs.
     #[serde(skip_serializing_if = "is_zero")]
     #[schema(maximum = 9_007_199_254_740_991_u64, required = false)]
     pub episodes: u64,
-    /// How many tools are called.
+    /// Number of tool calls.
     #[serde(rename = "toolCalls", skip_serializing_if = "is_zero")]
     #[schema(maximum = 9_007_199_254_740_991_u64, required = false)]
     pub tool_calls: u64,
-    /// How many tokens are read and written.
+    /// Number of tokens read and written.
     #[serde(skip_serializing_if = "is_zero")]
     #[schema(maximum = 9_007_199_254_740_991_u64, required = false)]
     pub tokens: u64,
-    /// For how many milliseconds something runs.
+    /// Running time in milliseconds.
     #[serde(rename = "durationMs", skip_serializing_if = "is_zero")]
     #[schema(maximum = 9_007_199_254_740_991_u64, required = false)]
     pub duration_ms: u64,
-    /// What for. The lease has to allow it.
+    /// Purpose, checked against the scope.
     #[serde(rename = "for", skip_serializing_if = "Option::is_none")]
     pub purpose: Option<SpendPurpose>,
 }
 
-/// What something is spent for. What is not named is not asked about.
+/// The purpose of spending: omitted fields are not checked.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct SpendPurpose {
-    /// On which work.
+    /// Id of the work.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(min_length = 1, max_length = 256)]
     pub work_id: Option<String>,
-    /// With which tool.
+    /// Tool that is used.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(min_length = 1, max_length = 256)]
     pub tool: Option<String>,
-    /// In which namespace.
+    /// Namespace that is accessed.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(min_length = 1, max_length = 256)]
     pub namespace: Option<String>,
 }
 
-/// The answer to a spend.
+/// The result of spending.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct SpendResult {
-    /// Of which lease.
+    /// Id of the lease.
     pub lease_id: String,
-    /// What was left then.
+    /// Remaining budget after spending.
     pub remaining: Budget,
-    /// Whether of anything there was nothing left.
+    /// Whether any amount is 0.
     pub exhausted: bool,
 }
 
-/// What a lease allows, and what became of it.
+/// The scope and budget of a work lease.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct WorkView {
-    /// On which work.
+    /// Id of the work.
     #[serde(rename = "work_id")]
     pub work_id: String,
-    /// What its holder may do; nothing is everything.
+    /// Scope of the lease, unlimited if absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub scope: Option<WorkScope>,
-    /// How much it had when it began.
+    /// Budget at the grant.
     pub budget: Budget,
-    /// How much was used up.
+    /// Budget spent so far.
     pub spent: Budget,
-    /// How much was given to leases that were derived from it, whatever became of them.
+    /// Budget transferred to derived leases, permanently.
     pub given: Budget,
-    /// How much is left.
+    /// Remaining budget of the lease.
     pub remaining: Budget,
-    /// Whether of anything there is nothing left.
+    /// Whether any remaining amount is 0.
     pub exhausted: bool,
-    /// The lease that it was derived from.
+    /// Id of the parent lease.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parent: Option<String>,
-    /// The living leases that were derived from it, in the order of their fences.
+    /// Ids of active derived leases, ordered by fence.
     #[serde(default)]
     pub children: Vec<String>,
 }
 
-/// The answer to a claim and to a derivation. It has no `Debug`: whoever sees the token has the lease.
+/// A granted work lease with its token. It has no `Debug`, because of the token.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct WorkGrant {
-    /// The lease.
+    /// Lease that was granted.
     pub lease: Lease,
-    /// What it allows.
+    /// Scope and budget.
     pub work: WorkView,
-    /// Renews and releases it, spends of it, and derives from it.
+    /// Lease token to renew, release, spend and derive.
     pub token: String,
-    /// Proves to others, without asking the server, that it was granted, and what it allows.
+    /// Signed proof of grant and scope, verifiable offline.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub passport: Option<String>,
-    /// How long it lives from when the request *arrived*. A client counts it from when it sent the request.
+    /// Milliseconds of validity, counted from when the client sent the request.
     pub valid_for_ms: u64,
 }
 
-/// `GET /v1/work/{lease_id}`.
+/// A work lease.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct WorkResponse {
-    /// The lease.
+    /// Lease, active or ended.
     pub lease: Lease,
-    /// What it allows, and what became of it.
+    /// Scope and budget of the lease.
     pub work: WorkView,
 }
 

@@ -5,199 +5,200 @@ use utoipa::ToSchema;
 
 use crate::intent::IntentSessionView;
 
-/// `POST /api/v3/worker/guard`: be the one worker. Asked again by the one that is, it renews.
+/// Request to acquire or renew the worker's leader lock.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct LeaderLockRequest {
-    /// Which process asks: `worker:BOOT:NAMESPACE:PID:START`.
+    /// Worker id: `worker:BOOT:NAMESPACE:PID:START`.
     pub worker: String,
-    /// For how long.
+    /// TTL in milliseconds, from 1000 to 86400000.
     #[schema(minimum = 1_000, maximum = 86_400_000)]
     pub ttl_ms: u64,
-    /// A worker of the same machine that is proven dead. If it has the guard, it loses it at once.
+    /// Id of a dead worker on this machine, whose leader lock is revoked.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub dead: Option<String>,
 }
 
-/// The guard is the asker's.
+/// The leader lock held by the worker.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct LeaderLockGrant {
-    /// Its fence, which the worker names with everything that it asks.
+    /// Fence of the leader lock, sent with every request.
     pub guard: u64,
-    /// Its id. How it begins is how every lease of this ledger does.
+    /// Id of the leader lock's lease, with the prefix of all lease ids of this ledger.
     pub lease_id: String,
-    /// How long it lasts.
+    /// Remaining time in milliseconds.
     pub remaining_ms: u64,
 }
 
-/// `POST /api/v3/worker/changes`: which sessions changed.
+/// Request for changed sessions.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct IntentSessionChangesRequest {
-    /// The worker's guard.
+    /// Fence of the leader lock.
     pub guard: u64,
-    /// The last revision that the worker knows; 0 is all that go on.
+    /// Last known revision, 0 for all active sessions.
     pub since: u64,
-    /// How long to wait for one.
+    /// Maximum wait in milliseconds, from 0 to 60000.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(maximum = 60_000)]
     pub wait_ms: Option<u64>,
 }
 
-/// The sessions that changed, the last change last. With `since` 0, those that go on only.
+/// Changed sessions, latest change last; only active ones if `since` was 0.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct IntentSessionChanges {
-    /// What to ask with next.
+    /// Revision for the next request.
     pub revision: u64,
-    /// As they are now.
+    /// Sessions in their current state.
     pub sessions: Vec<IntentSessionView>,
-    /// Whether there are more than fit into one answer. Ask for them at once.
+    /// Whether more changes remain for an immediate request.
     #[serde(default)]
     pub more: bool,
 }
 
-/// `POST /api/v3/worker/take`: this session with its leases.
+/// Request to take a session and its leases.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct IntentSessionTakeRequest {
-    /// The worker's guard.
+    /// Fence of the leader lock.
     pub guard: u64,
-    /// Which session.
+    /// Id of the session.
     #[serde(rename = "session_id")]
     pub session_id: String,
-    /// How many tuners there are.
+    /// Number of tuners, from 0 to 64.
     #[schema(maximum = 64)]
     pub tuners: u32,
-    /// How long its leases last.
+    /// TTL in milliseconds, from 1000 to 86400000.
     #[schema(minimum = 1_000, maximum = 86_400_000)]
     pub ttl_ms: u64,
 }
 
-/// `POST /api/v3/worker/running`: its pipeline runs.
+/// Report that a session's pipeline runs.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct IntentSessionRunningReport {
-    /// The worker's guard.
+    /// Fence of the leader lock.
     pub guard: u64,
-    /// Which session.
+    /// Id of the session.
     #[serde(rename = "session_id")]
     pub session_id: String,
-    /// The processes, as the worker names them.
+    /// Worker's name for the processes.
     pub process: String,
 }
 
-/// `POST /api/v3/worker/finish`: its pipeline is gone.
+/// Report that a session's pipeline ended.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct IntentSessionFinishRequest {
-    /// The worker's guard.
+    /// Fence of the leader lock.
     pub guard: u64,
-    /// Which session.
+    /// Id of the session.
     #[serde(rename = "session_id")]
     pub session_id: String,
-    /// Why: `R_PIPELINE_EXITED`, `R_PIPELINE_FAILED`, `R_STOPPED`, `R_LEASE_EXPIRED` or `R_WORKER_STOPPED`.
+    /// Reason: `R_PIPELINE_EXITED`, `R_PIPELINE_FAILED`, `R_STOPPED`, `R_LEASE_EXPIRED` or
+    /// `R_WORKER_STOPPED`.
     #[schema(pattern = "^R_(PIPELINE_EXITED|PIPELINE_FAILED|STOPPED|LEASE_EXPIRED|WORKER_STOPPED)$")]
     pub reason: String,
-    /// For people.
+    /// Detail for the operator.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub detail: Option<String>,
 }
 
-/// Where a session is, by what was asked or before it.
+/// The state of a session after a worker's request.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct IntentSessionStatus {
-    /// `STARTING`, `RUNNING`, `STOPPING` or `ENDED`.
+    /// State: `STARTING`, `RUNNING`, `STOPPING` or `ENDED`.
     pub state: String,
-    /// Why it is over.
+    /// Reason for the end.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
-    /// How it went.
+    /// Outcome of the session.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub outcome: Option<String>,
-    /// After a take: what the session holds.
+    /// Leases after a take.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub taken: Option<IntentSessionLeases>,
 }
 
-/// What a session holds.
+/// The leases of a session.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct IntentSessionLeases {
-    /// Which tuner.
+    /// Number of the tuner.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub slot: Option<u32>,
-    /// The ids of its leases: of the target, and of the tuner.
+    /// Lease ids: target, then tuner.
     pub leases: Vec<String>,
-    /// Their fences, in the same order.
+    /// Fences in the same order.
     pub fences: Vec<u64>,
-    /// How long the first of them lasts.
+    /// Milliseconds until the first expires.
     pub remaining_ms: u64,
 }
 
-/// `POST /api/v3/worker/keep`: the worker lives, and so do these sessions.
+/// Request to renew the leader lock and session leases.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct IntentSessionRenewalRequest {
-    /// The worker's guard.
+    /// Fence of the leader lock.
     pub guard: u64,
-    /// For how long from now.
+    /// TTL in milliseconds, from 1000 to 86400000.
     #[schema(minimum = 1_000, maximum = 86_400_000)]
     pub ttl_ms: u64,
-    /// Which sessions.
+    /// Session ids, at most 1024.
     #[schema(max_items = 1_024)]
     pub sessions: Vec<String>,
 }
 
-/// What became of them.
+/// The results of a renewal.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct IntentSessionRenewals {
-    /// How long the guard lasts.
+    /// Remaining milliseconds of the leader lock.
     pub remaining_ms: u64,
-    /// Each session, in the order asked for.
+    /// Sessions in request order.
     pub sessions: Vec<IntentSessionRenewal>,
 }
 
-/// One session's leases.
+/// The leases of one session.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct IntentSessionRenewal {
-    /// Which session.
+    /// Id of the session.
     #[serde(rename = "session_id")]
     pub session_id: String,
-    /// Whether they live; else they are lost, and its pipeline must end.
+    /// Whether all are held; otherwise the pipeline must end.
     pub held: bool,
-    /// How long the first of them lasts.
+    /// Milliseconds until the first expires.
     pub remaining_ms: u64,
-    /// Where the session is, if they live.
+    /// Session state, if held.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub state: Option<String>,
 }
 
-/// `POST /api/v3/worker/wipe`: the processes of these sessions were seen gone, and so was their worker.
+/// Request to end sessions whose processes and worker are gone.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct IntentSessionWipeRequest {
-    /// The worker's guard.
+    /// Fence of the leader lock.
     pub guard: u64,
-    /// Which sessions.
+    /// Session ids, at most 1024.
     #[schema(max_items = 1_024)]
     pub sessions: Vec<String>,
 }
 
-/// How many of them were over by it.
+/// The result of a wipe.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct WipeResult {
-    /// How many.
+    /// Number of ended sessions.
     pub wiped: usize,
 }
 
-/// `POST /api/v3/worker/leave`: the worker ends, in good order.
+/// Request to release the leader lock.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct LeaderLockReleaseRequest {
-    /// The worker's guard.
+    /// Fence of the leader lock.
     pub guard: u64,
 }

@@ -1,65 +1,65 @@
-//! Who has what, and who waits for whom.
+//! Leases and waiters of a resource, and the wait-for graph.
 
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use super::leases::AgentLease;
 
-/// `GET /v1/resource/{id}/state`.
+/// The leases and waiters of a resource and of resources that overlap it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct ResourceState {
-    /// Which resource.
+    /// Name of the resource.
     pub resource: String,
-    /// Whether somebody has it, or something that overlaps it.
+    /// Whether it or an overlapping resource is leased.
     pub held: bool,
-    /// The leases on it, and on what overlaps it.
+    /// Active leases on it or overlapping it.
     pub leases: Vec<AgentLease>,
-    /// Who waits for it, or for what overlaps it: agents first, the oldest first, then everybody else in their order.
+    /// Waiters: agents, oldest first, then the FIFO queue.
     pub waiting: Vec<String>,
 }
 
-/// `GET /v1/contention`: who waits for whom.
+/// The wait-for graph.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct ContentionGraph {
-    /// Everybody who waits or is waited for.
+    /// Waiters and their blockers.
     pub nodes: Vec<ContentionNode>,
-    /// Who waits for whom, on what.
+    /// Waits, one per blocker and resource.
     pub edges: Vec<ContentionEdge>,
-    /// There are more edges than are told at once.
+    /// Whether edges beyond the first 10000 are missing.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub truncated: bool,
 }
 
-/// Somebody who waits or is waited for.
+/// A waiter or blocker.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct ContentionNode {
-    /// The agent, or another holder.
+    /// Name of the agent or holder.
     pub id: String,
-    /// The agent's priority; nothing for holders of plain leases.
+    /// Priority timestamp, only for agents.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub priority_timestamp: Option<u64>,
-    /// What the agent said that it does.
+    /// State reported by the agent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub state: Option<String>,
 }
 
-/// One waits for the other.
+/// A waiter and one of its blockers.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct ContentionEdge {
-    /// Who waits.
+    /// Name of the waiter.
     pub from: String,
-    /// For whom.
+    /// Name of the blocker.
     pub to: String,
-    /// For what.
+    /// Resource waited for.
     pub resource: String,
-    /// In which way.
+    /// Requested access mode.
     pub predicate: String,
-    /// Whether the other has it (`HOLDS`) or waits in front (`WAITS`).
+    /// Cause of the wait: `HOLDS` (blocker has a lease) or `WAITS` (blocker is ahead).
     pub because: String,
-    /// How long the one waits at the most, from now.
+    /// Milliseconds until the wait times out.
     #[serde(rename = "waitTimeoutMs")]
     pub wait_timeout_ms: u64,
-    /// Any one of several resources would do, and this is one of them: the other need not go.
+    /// Whether another resource would also suffice.
     #[serde(rename = "oneOfSeveral", default, skip_serializing_if = "std::ops::Not::not")]
     pub one_of_several: bool,
 }

@@ -5,119 +5,119 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-/// A lease as agents see it.
+/// A lease of an agent.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct AgentLease {
-    /// Names it.
+    /// Id of the lease.
     pub id: String,
-    /// On what.
+    /// Leased resource, `TYPE:path`.
     #[schema(example = "FILE:src/lib.rs")]
     pub resource: String,
-    /// In which way.
+    /// Access mode of the lease.
     pub predicate: String,
-    /// Whose it is.
+    /// Id of the agent.
     pub agent_id: String,
-    /// Since when, RFC 3339 in UTC.
+    /// Time of the grant, RFC 3339 in UTC.
     pub acquired_at: String,
-    /// Until when: at that moment it is over.
+    /// Time of expiry, RFC 3339 in UTC.
     pub expires_at: String,
-    /// How much a heartbeat gives, in milliseconds.
+    /// TTL in milliseconds, restarted by a heartbeat.
     pub ttl: u64,
-    /// Grows with every grant.
+    /// Fence: increases with every grant.
     pub fence: u64,
-    /// How long it lasts from the moment of the answer.
+    /// Remaining time in milliseconds.
     #[serde(rename = "remainingMs")]
     pub remaining_ms: u64,
 }
 
-/// The leases that an agent asks about: `POST /v1/leases/heartbeat`, `/release` and `/reconcile`.
+/// An agent and leases to renew, release or reconcile.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct AgentLeaseIds {
-    /// Who asks.
+    /// Id of the agent.
     #[schema(min_length = 1, max_length = 256)]
     pub agent_id: String,
-    /// Which leases.
+    /// Lease ids, at most 1024.
     #[schema(max_items = 1_024)]
     pub lease_ids: Vec<String>,
 }
 
-/// What became of each lease with a heartbeat, in the order asked for.
+/// The results of a heartbeat, in request order.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct HeartbeatResult {
-    /// These live.
+    /// Leases that were renewed.
     pub renewed: Vec<HeartbeatRenewal>,
-    /// These do not, or are not this agent's.
+    /// Leases that ended or belong to another holder.
     pub rejected: Vec<HeartbeatRejection>,
 }
 
-/// A lease that a heartbeat reached in time.
+/// A lease renewed by a heartbeat.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct HeartbeatRenewal {
-    /// Which lease.
+    /// Id of the lease.
     pub id: String,
-    /// Until when it lasts.
+    /// New time of expiry, RFC 3339 in UTC.
     pub expires_at: String,
-    /// How long that is.
+    /// Remaining time in milliseconds.
     #[serde(rename = "remainingMs")]
     pub remaining_ms: u64,
 }
 
-/// A lease that a heartbeat did not help.
+/// A lease not renewed by a heartbeat.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct HeartbeatRejection {
-    /// Which lease.
+    /// Id of the lease.
     pub id: String,
-    /// `EXPIRED`, `RELEASED`, `REVOKED` or `NOT_FOUND`.
+    /// Rejection code: `EXPIRED`, `RELEASED`, `REVOKED` or `NOT_FOUND`.
     pub code: String,
 }
 
-/// `POST /v1/leases/release`.
+/// The results of a release.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct AgentReleaseResult {
-    /// These are over, by this request or before it.
+    /// Ids of ended leases, including earlier ends.
     pub released: Vec<String>,
-    /// These are unknown, or somebody else's.
+    /// Ids that are not leases of the agent.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub unknown: Vec<String>,
 }
 
-/// `POST /v1/leases/reconcile`: what is true, whatever the agent remembers.
+/// The current state of leases, overriding the agent's memory.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct ReconcileResult {
-    /// Exactly the leases that were asked for.
+    /// Lease states by requested id.
     pub leases: BTreeMap<String, ReconciledLease>,
 }
 
-/// What is true of one lease.
+/// The current state of one lease.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ReconciledLease {
-    /// Whether the agent has it.
+    /// Whether the agent holds it.
     pub held: bool,
-    /// `ACTIVE`, `EXPIRED`, `RELEASED`, or `UNKNOWN`: never given out, or over for too long, or somebody else's.
+    /// State: `ACTIVE`, `EXPIRED`, `RELEASED`, or `UNKNOWN` (forgotten, or never this agent's).
     pub state: String,
-    /// How long it lasts; 0 where it is over.
+    /// Remaining milliseconds, 0 after the end.
     pub remaining_ms: u64,
-    /// On what.
+    /// Leased resource, `TYPE:path`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub resource: Option<String>,
-    /// In which way.
+    /// Access mode of the lease.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub predicate: Option<String>,
-    /// Until when it lasts or lasted.
+    /// Time of expiry, RFC 3339 in UTC.
     #[serde(rename = "expires_at", default, skip_serializing_if = "Option::is_none")]
     pub expires_at: Option<String>,
-    /// Its number.
+    /// Fence of the lease.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fence: Option<u64>,
-    /// How it ended: `EXPIRED`, `COMPLETED`, `ABORTED`, `VOLUNTARY`, `DIED`, `REVOKED`, …
+    /// Cause of the end: `EXPIRED`, `COMPLETED`, `ABORTED`, `VOLUNTARY`, `DIED`, `REVOKED`, ….
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub end: Option<String>,
-    /// When it ended.
+    /// Time of the end, RFC 3339 in UTC.
     #[serde(rename = "ended_at", default, skip_serializing_if = "Option::is_none")]
     pub ended_at: Option<String>,
-    /// Who has now what it was on, if somebody does.
+    /// Current conflicting holders, if the lease ended.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub held_by: Vec<String>,
 }

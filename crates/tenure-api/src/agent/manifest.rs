@@ -5,107 +5,107 @@ use utoipa::ToSchema;
 
 use super::leases::AgentLease;
 
-/// `POST /v1/manifest`: everything that an agent is about to touch.
+/// Request for all resources that an agent is about to touch.
 #[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Manifest {
-    /// In which session.
+    /// Id of the agent session.
     #[schema(min_length = 1, max_length = 256)]
     pub session_id: String,
-    /// Who.
+    /// Id of the agent.
     #[schema(min_length = 1, max_length = 256, example = "agent-1")]
     pub agent_id: String,
-    /// What it is about to touch.
+    /// Intended accesses, from 1 to 256.
     #[schema(min_items = 1, max_items = 256)]
     pub intents: Vec<ManifestIntent>,
-    /// For how long, in milliseconds, unless it sends heartbeats. More than is permitted is cut to that.
+    /// TTL in milliseconds, from 1000, reduced to the configured maximum.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(minimum = 1_000, example = 60_000)]
     pub ttl: Option<u64>,
-    /// When its attempt began, in milliseconds: smaller is older, and older is stronger. Without it, the smallest timestamp of
-    /// its intents.
+    /// Start of the attempt in milliseconds: the smaller, the higher the priority. Default: smallest intent
+    /// timestamp.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub priority_timestamp: Option<u64>,
-    /// How long it waits if it has to.
+    /// Maximum wait in milliseconds, from 1.
     #[serde(rename = "waitTimeoutMs", skip_serializing_if = "Option::is_none")]
     #[schema(minimum = 1)]
     pub wait_timeout_ms: Option<u64>,
 }
 
-/// One thing that an agent is about to touch.
+/// One intended access.
 #[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ManifestIntent {
-    /// Names it for the agent.
+    /// Agent's id for the intent.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(max_length = 256)]
     pub id: Option<String>,
-    /// Who or what does it, in the agent's words.
+    /// Agent's description of the actor.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(max_length = 4_096)]
     pub subject: Option<String>,
-    /// In which way.
+    /// Requested access mode.
     #[schema(pattern = "^(PROVIDES|CONSUMES|DEPENDS_ON|MUTATES|DELETES|RENAMES)$", example = "MUTATES")]
     pub predicate: String,
-    /// What.
+    /// Object to access.
     pub object: ManifestObject,
-    /// When it was intended, in milliseconds.
+    /// Time of the intent in milliseconds.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub timestamp: Option<u64>,
-    /// How sure the agent is, from 0 to 1. It decides nothing.
+    /// Agent's confidence, from 0 to 1, without effect.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(minimum = 0, maximum = 1)]
     pub confidence: Option<f64>,
-    /// In which session; the manifest's, if it is said.
+    /// Session id, if sent equal to the manifest's.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(max_length = 256)]
     pub session_id: Option<String>,
 }
 
-/// What an agent is about to touch. Its resource is `TYPE:path`.
+/// An object that an agent is about to touch: the resource `TYPE:path`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ManifestObject {
-    /// `FILE`, `SYMBOL`, `API_ENDPOINT`, `DATABASE_TABLE` or `CONFIG_KEY`.
+    /// Type: `FILE`, `SYMBOL`, `API_ENDPOINT`, `DATABASE_TABLE` or `CONFIG_KEY`.
     #[schema(pattern = "^(FILE|SYMBOL|API_ENDPOINT|DATABASE_TABLE|CONFIG_KEY)$", example = "FILE")]
     pub resource_type: String,
-    /// Where. What ends with `/` means everything below, and so does a pattern with `*` or `?` from there on.
+    /// Path: a trailing `/`, or the first `*` or `?`, covers all that starts with the part before it.
     #[schema(min_length = 1, max_length = 4_096, example = "src/lib.rs")]
     pub path: String,
 }
 
-/// What a manifest led to. It is the worst of what each of its intents leads to: nothing is granted unless all is.
+/// The verdict on a manifest: the worst verdict of its intents, because all or none is granted.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(tag = "verdict", rename_all = "UPPERCASE")]
 pub enum ManifestVerdict {
-    /// All of it is the agent's.
+    /// All leases were granted.
     Granted {
-        /// One for each resource, in the order in which they were first named.
+        /// Leases in order of first mention, one per resource.
         leases: Vec<AgentLease>,
     },
-    /// The agent waits. The same manifest sent again says how that goes; when its turn comes, all is granted.
+    /// The agent waits; repeat the manifest for the current verdict.
     #[serde(rename_all = "camelCase")]
     Wait {
-        /// How long it waits at the most, from now.
+        /// Milliseconds until the wait times out.
         wait_timeout_ms: u64,
-        /// When it gives up.
+        /// Time of the timeout, RFC 3339 in UTC.
         wait_until: String,
-        /// How many wait for something of it, itself and those before it.
+        /// Position among agents waiting for the same resources, from 1.
         position: usize,
-        /// Who is in the way.
+        /// Names of blocking holders.
         blocked_by: Vec<String>,
     },
-    /// The agent may come back later, with the priority that it has.
+    /// The agent must abort and may retry with the same priority.
     #[serde(rename_all = "camelCase")]
     Die {
-        /// After how long.
+        /// Milliseconds until the retry.
         retry_after_ms: u64,
-        /// With which priority: the one that it has.
+        /// Priority timestamp for the retry.
         #[serde(rename = "priority_timestamp")]
         priority_timestamp: u64,
-        /// Who is in the way.
+        /// Names of blocking holders.
         blocked_by: Vec<String>,
-        /// The leases that it held and an older agent waits for: they are over.
+        /// Ids of its leases revoked for older agents.
         ended: Vec<String>,
     },
 }

@@ -6,195 +6,195 @@ use utoipa::ToSchema;
 use super::leases::AgentLease;
 use super::manifest::ManifestIntent;
 
-/// `POST /v1/agents/{id}/state`: what an agent is doing.
+/// A report of an agent's state.
 #[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct AgentStateReport {
-    /// In which session.
+    /// Id of the agent session.
     #[schema(min_length = 1, max_length = 256)]
     pub session_id: String,
-    /// What it is doing.
+    /// State of the agent.
     #[schema(
         pattern = "^(PLANNING|ACQUIRING|EXECUTING|PAUSED|VERIFYING|COMPLETED|ABORTED|DIE_RESTART)$",
         example = "EXECUTING"
     )]
     pub state: String,
-    /// What it remembers from before its process restarted.
+    /// Digest remembered across a process restart.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub digest: Option<StateDigest>,
 }
 
-/// What an agent remembers from before its process restarted.
+/// An agent's memory from before its process restarted.
 #[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct StateDigest {
-    /// `1.0`.
+    /// Digest version, always `1.0`.
     #[schema(example = "1.0")]
     pub version: String,
-    /// Who it was.
+    /// Identity before the restart.
     pub identity: DigestIdentity,
-    /// Where it was.
+    /// Progress before the restart.
     pub recovery: DigestRecovery,
 }
 
-/// Who an agent was.
+/// The identity of an agent before a restart.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct DigestIdentity {
-    /// Its name.
+    /// Id of the agent.
     pub agent_id: String,
-    /// The priority of its attempt.
+    /// Priority timestamp of its attempt.
     pub priority_timestamp: u64,
-    /// Which of its lives that was.
+    /// Process epoch: stale if below the last reported one.
     pub epoch: u64,
 }
 
-/// Where an agent was.
+/// The progress of an agent before a restart.
 #[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct DigestRecovery {
-    /// What it was doing.
+    /// Last reported state.
     pub last_phase: String,
-    /// What it had not got yet.
+    /// Intents not granted, at most 256.
     #[schema(max_items = 256)]
     pub pending_intents: Vec<ManifestIntent>,
 }
 
-/// One agent as it is: `GET /v1/agents/{id}`.
+/// The current state of an agent.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct AgentView {
-    /// Its name.
+    /// Id of the agent.
     #[serde(rename = "agent_id")]
     pub agent_id: String,
-    /// In which session it is.
+    /// Id of the agent session.
     #[serde(rename = "session_id")]
     pub session_id: String,
-    /// What it said that it does; nothing if it never did.
+    /// Last reported state, if any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub state: Option<String>,
-    /// The priority of its attempt.
+    /// Priority timestamp of its attempt: the smaller, the higher the priority.
     #[serde(rename = "priority_timestamp", default, skip_serializing_if = "Option::is_none")]
     pub priority_timestamp: Option<u64>,
-    /// Which of its lives this is, as it said.
+    /// Process epoch last reported by the agent.
     pub epoch: u64,
-    /// When something last happened to it.
+    /// Time of the last change, RFC 3339 in UTC.
     pub changed_at: String,
-    /// What it has.
+    /// Leases that are active.
     pub leases: Vec<AgentLease>,
-    /// What it waits for.
+    /// Manifests that are waiting.
     pub waits: Vec<AgentWait>,
-    /// How often it died in its attempt.
+    /// Number of `DIE` verdicts in the attempt.
     pub deaths: u32,
-    /// When it may come back, if it died last.
+    /// Milliseconds until the retry after `DIE`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub retry_after_ms: Option<u64>,
-    /// What it touched in its attempt without a lease for it.
+    /// Resources touched without a lease in the attempt.
     pub outside: Vec<String>,
-    /// For how long it has held leases with this priority.
+    /// Milliseconds with leases at this priority.
     pub held_ms: u64,
-    /// Of what it remembered that it wanted: how each stands. Only in the answer to a state with a digest.
+    /// Pending intents of the digest, only in the response to a report with one.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub pending: Vec<PendingIntent>,
 }
 
-/// What an agent remembered that it wanted, as that stands now.
+/// The current availability of a remembered intent.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct PendingIntent {
-    /// On what.
+    /// Name of the resource, `TYPE:path`.
     pub resource: String,
-    /// In which way.
+    /// Requested access mode.
     pub predicate: String,
-    /// `HELD` by this agent, `FREE`, or `BLOCKED`.
+    /// Availability: `HELD` by this agent, `FREE`, or `BLOCKED`.
     pub now: String,
 }
 
-/// A wait of an agent.
+/// A waiting manifest.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct AgentWait {
-    /// For what, and in which way.
+    /// Resources with access modes.
     pub wants: Vec<ResourceAccess>,
-    /// Since when.
+    /// Start of the wait, RFC 3339 in UTC.
     pub since: String,
-    /// When it gives up.
+    /// Time of the timeout, RFC 3339 in UTC.
     pub wait_until: String,
-    /// Who is in the way.
+    /// Names of blocking holders.
     pub blocked_by: Vec<String>,
 }
 
-/// A resource, and in which way it is wanted or touched.
+/// A resource with an access mode.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct ResourceAccess {
-    /// On what: `TYPE:path`.
+    /// Name of the resource, `TYPE:path`.
     #[schema(example = "FILE:src/lib.rs")]
     pub resource: String,
-    /// In which way.
+    /// Requested access mode.
     #[schema(example = "MUTATES")]
     pub predicate: String,
 }
 
-/// `GET /v1/agents`.
+/// A list of agents.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct AgentList {
-    /// By their names.
+    /// Agents ordered by id.
     pub agents: Vec<AgentView>,
 }
 
-/// `POST /v1/agents/{id}/touch`: what an agent is about to touch, or was seen to touch.
+/// A report of resources that an agent touches or was seen to touch.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ResourceTouchReport {
-    /// What, and in which way.
+    /// Resources with access modes, from 1 to 1024.
     #[schema(min_items = 1, max_items = 1_024)]
     pub resources: Vec<ResourceAccess>,
 }
 
-/// All of it is within what the agent has leases for. Otherwise the answer is the problem `SCOPE_VIOLATION`.
+/// Confirmation that all touched resources are leased; otherwise the problem is `SCOPE_VIOLATION`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct TouchResult {
-    /// How many there were.
+    /// Number of touched resources.
     pub within: usize,
 }
 
-/// What happened to an agent, as it is told in events. What does not belong to an event is left out.
+/// The agent of an event; fields that do not apply are omitted.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct AgentEventDetails {
-    /// Its name; empty where nobody remembers whose wait it was.
+    /// Agent id, empty if no longer known.
     #[serde(rename = "agent_id")]
     pub agent_id: String,
-    /// In which session it is.
+    /// Id of the agent session.
     #[serde(rename = "session_id", default, skip_serializing_if = "Option::is_none")]
     pub session_id: Option<String>,
-    /// What it said that it does.
+    /// Last reported state.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub state: Option<String>,
-    /// The priority of its attempt.
+    /// Priority timestamp of its attempt.
     #[serde(rename = "priority_timestamp", default, skip_serializing_if = "Option::is_none")]
     pub priority_timestamp: Option<u64>,
-    /// Which of its lives this is, as it said.
+    /// Process epoch last reported by the agent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub epoch: Option<u64>,
-    /// The wait that began or ended.
+    /// Ticket of the wait.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ticket: Option<u64>,
-    /// What was waited for.
+    /// Resources waited for.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub wants: Vec<ResourceAccess>,
-    /// When the wait gives up.
+    /// Time of the timeout, RFC 3339 in UTC.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub wait_until: Option<String>,
-    /// When it may come back, if it died.
+    /// Milliseconds until the retry after `DIE`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub retry_after_ms: Option<u64>,
-    /// What it touched without a lease for it.
+    /// Resources touched without a lease.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub outside: Vec<ResourceAccess>,
-    /// The leases whose resources it touched.
+    /// Ids of the leases that were touched.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub leases: Vec<String>,
-    /// For how long it had held leases with one priority.
+    /// Milliseconds with leases at one priority.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub held_ms: Option<u64>,
 }

@@ -5,50 +5,50 @@ use utoipa::ToSchema;
 
 use super::view::FileOwner;
 
-/// Why a session stopped: the file that it needs was still not free at its one retry.
+/// A report of a session stopped because its file was still held at the one retry.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct BlockerReport {
-    /// Its name: `R-17`.
+    /// Report id, such as `R-17`.
     pub id: String,
-    /// The file that is needed, below its working tree.
+    /// Path of the file below its working tree.
     pub blocked_file: String,
-    /// The working tree, if it is known.
+    /// Working tree, if known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub root: Option<String>,
-    /// The file's name in the ledger.
+    /// Resource of the file.
     pub resource: String,
-    /// Who had it at the retry.
+    /// Owner at the retry.
     pub owner: FileOwner,
-    /// How long that one had had it then.
+    /// Milliseconds held by the owner at the retry.
     pub lock_age_ms: u64,
-    /// When something had last been heard from the owner then, RFC 3339 in UTC.
+    /// Owner's last activity before the retry, RFC 3339 in UTC.
     pub last_heartbeat_at: String,
-    /// After how many seconds the one retry was due.
+    /// Retry interval in seconds.
     pub retry_interval_seconds: u64,
-    /// `waiting_for_instruction`, and once it got on `resumed`, or `served`, or `gone` where the session is over.
+    /// State: `waiting_for_instruction`, `resumed`, `served`, or `gone` if the session ended.
     pub state: String,
-    /// Who was blocked.
+    /// Session that was blocked.
     pub blocked: FileOwner,
-    /// When it first asked, RFC 3339 in UTC.
+    /// Time of the first request, RFC 3339 in UTC.
     pub asked_at: String,
-    /// When its retry failed, RFC 3339 in UTC.
+    /// Time of the retry, RFC 3339 in UTC.
     pub blocked_at: String,
-    /// Who waits for whom in a circle, the blocked one first.
+    /// Wait cycle, starting with the blocked session.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub circle: Vec<String>,
-    /// Who has the file now.
+    /// Current owner, if any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub held_now_by: Option<FileOwner>,
-    /// When it was over, RFC 3339 in UTC.
+    /// Time when closed, RFC 3339 in UTC.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub closed_at: Option<String>,
 }
 
-/// `GET /v1/files/reports`: all of them that are remembered, the oldest first.
+/// A list of blocker reports.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct BlockerReportList {
-    /// The reports.
+    /// Reports still recorded, oldest first.
     pub reports: Vec<BlockerReport>,
 }

@@ -1,166 +1,165 @@
-//! What is asked about files. All of it over the local socket: the system says which process asks.
+//! Requests about files, all over the local socket: the system identifies the calling process.
 
 use serde::Serialize;
 use utoipa::ToSchema;
 
-/// For whom a hook speaks. Which process that is, the server finds out by itself.
+/// The agent session of a hook; the server finds the process itself.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct FileCaller {
-    /// Which agent.
+    /// Agent kind, such as `claude`.
     #[schema(pattern = "^(claude|codex|gemini|cursor|opencode|guard)$", example = "claude")]
     pub agent: String,
-    /// What the agent calls its session.
+    /// Agent's name for its session.
     #[schema(min_length = 1, max_length = 128)]
     pub session: String,
-    /// What it calls the subagent that speaks; nothing if none does.
+    /// Agent's name for the subagent, if any.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(min_length = 1, max_length = 128)]
     pub subagent: Option<String>,
-    /// The subagent or session above that; the session itself where nothing is said.
+    /// Parent subagent or session, by default the session.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(min_length = 1, max_length = 128)]
     pub parent: Option<String>,
-    /// What it is at, for people.
+    /// Description of the task.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(max_length = 400)]
     pub task: Option<String>,
 }
 
-/// `POST /v1/files/acquire`: an agent is about to change files.
+/// Request to change files.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct FileAcquireRequest {
-    /// For whom.
+    /// Session of the agent.
     pub speaker: FileCaller,
-    /// From where relative paths are meant: absolute.
+    /// Absolute base of relative paths.
     #[schema(min_length = 1, max_length = 4096, example = "/home/me/project")]
     pub cwd: String,
-    /// Which files: all of them, or none.
+    /// Files, granted all or none, at most 1000.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schema(max_items = 1000)]
     pub paths: Vec<String>,
-    /// Names that are changed themselves, and not what a link of that name leads to: what is renamed, removed or linked.
-    /// Together with `paths` at least one.
+    /// Directory entries to rename, remove or link, without following symlinks; required if `paths` is empty.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schema(max_items = 1000)]
     pub entries: Vec<String>,
-    /// Whether the whole content is replaced: what changed since it was read would be lost.
+    /// Whether the whole content is replaced: `STALE` if it changed since the session read it.
     #[serde(default)]
     pub whole: bool,
-    /// For a guard: the process that is about to change them. It is below the one that asks.
+    /// For `tenure guard`: pid of the changing process, a descendant of the guard.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(minimum = 1)]
     pub process: Option<u32>,
-    /// For a guard: whether whoever started that process is gone, so that nobody above it says whose it is.
+    /// For `tenure guard`: whether the process that started the changing one is gone.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub orphan: bool,
-    /// For a guard: whether the session was named by whoever started it. Else it speaks for the session that was last heard of
-    /// from the agent's process.
+    /// For `tenure guard`: whether the session was named at its start; otherwise the agent's latest session
+    /// is used.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub named: bool,
 }
 
-/// What was heard from an agent.
+/// The kind of an agent's event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum FileEventKind {
-    /// It does something.
+    /// The agent is active.
     Active,
-    /// It has read these files.
+    /// The agent read the files.
     Read,
-    /// It has changed these files.
+    /// The agent changed the files.
     Wrote,
-    /// It is about to run a command, and nobody will ask about the files that the command changes. This may be refused.
+    /// The agent is about to run a command without `tenure guard`; may be rejected.
     Unguarded,
-    /// Its turn is over, and nothing goes on in the background.
+    /// The turn ended, with nothing in the background.
     TurnEnded,
-    /// Its subagent is done.
+    /// The subagent ended.
     SubagentEnded,
-    /// The session is over.
+    /// The session ended.
     Ended,
-    /// For a guard: it speaks for the agent above it from now on, also when whoever started it is gone.
+    /// A `tenure guard` registered for its ancestor agent.
     Guarding,
 }
 
-/// `POST /v1/files/events`: something was heard from an agent.
+/// A report of an agent's event.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct FileEventReport {
-    /// From whom.
+    /// Session of the agent.
     pub speaker: FileCaller,
-    /// What.
+    /// Kind of event.
     pub event: FileEventKind,
-    /// From where relative paths are meant: absolute.
+    /// Absolute base of relative paths.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(max_length = 4096)]
     pub cwd: Option<String>,
-    /// Which files.
+    /// Files of the event, at most 1000.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schema(max_items = 1000)]
     pub paths: Vec<String>,
-    /// More about it, for people.
+    /// Detail for the operator.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(max_length = 400)]
     pub detail: Option<String>,
 }
 
-/// `POST /v1/files/commit`: something was committed.
+/// A report of a git commit.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct CommitReport {
-    /// The working tree: absolute.
+    /// Absolute path of the working tree.
     #[schema(min_length = 1, max_length = 4096)]
     pub root: String,
-    /// What was committed, below the root.
+    /// Committed paths below the root, at most 10000.
     #[schema(max_items = 10_000)]
     pub paths: Vec<String>,
-    /// Which of that is not clean now.
+    /// Committed paths that are dirty now.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schema(max_items = 10_000)]
     pub dirty: Vec<String>,
-    /// The session that the committing process names; else the one last heard from its agent's process.
+    /// Session named by the committing process, by default its agent's latest.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(max_length = 128)]
     pub session: Option<String>,
 }
 
-/// `POST /v1/files/staged`: whether somebody else has what is about to be committed.
+/// Request to check staged files for other owners.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct StagedFilesRequest {
-    /// The working tree: absolute.
+    /// Absolute path of the working tree.
     #[schema(min_length = 1, max_length = 4096)]
     pub root: String,
-    /// What is staged, below the root.
+    /// Staged paths below the root, at most 10000.
     #[schema(max_items = 10_000)]
     pub paths: Vec<String>,
-    /// The session that the committing process names; else the one last heard from its agent's process.
+    /// Session named by the committing process, by default its agent's latest.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(max_length = 128)]
     pub session: Option<String>,
 }
 
-/// `POST /v1/files/give`: a person hands a file to a session.
+/// Request to give a file to a session.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct FileGiveRequest {
-    /// The path: absolute.
+    /// Absolute path of the file.
     #[schema(min_length = 1, max_length = 4096)]
     pub path: String,
-    /// To which session: its name, or enough of its beginning.
+    /// Session id, or a unique prefix of its id or name.
     #[schema(min_length = 1, max_length = 300)]
     pub to: String,
 }
 
-/// `POST /v1/files/force-release`: a person takes a file from whoever has it.
+/// Request to force the release of a file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct FileForceReleaseRequest {
-    /// The path: absolute.
+    /// Absolute path of the file.
     #[schema(min_length = 1, max_length = 4096)]
     pub path: String,
-    /// Why, for the record.
+    /// Reason recorded in the ledger.
     #[schema(min_length = 1, max_length = 400)]
     pub reason: String,
 }

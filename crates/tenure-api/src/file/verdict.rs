@@ -9,99 +9,99 @@ use super::view::FileOwner;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "UPPERCASE")]
 pub enum FileVerdictKind {
-    /// It may.
+    /// The change is permitted.
     Granted,
-    /// Somebody else has some of them; the one retry is due in `retryInMs`.
+    /// Another owner has a file; the one retry is due in `retryInMs`.
     Wait,
-    /// The one retry is used up: stop, and wait for an instruction.
+    /// The one retry failed: stop and wait for an instruction.
     Blocked,
-    /// Some of them changed since the session read them: read again first.
+    /// A file changed since the session read it: read it again.
     Stale,
 }
 
-/// `POST /v1/files/acquire`: the answer.
+/// The verdict on a request to change files.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct FileVerdict {
-    /// Whether it may.
+    /// Kind of verdict.
     pub verdict: FileVerdictKind,
-    /// The name under which the session holds.
+    /// Holder name of the session.
     pub holder: String,
-    /// What others have, and who.
+    /// Files held by other owners.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub held: Vec<HeldFileView>,
-    /// In how many milliseconds the one retry is due.
+    /// Milliseconds until the one retry.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub retry_in_ms: Option<u64>,
-    /// Which report says that the session is blocked.
+    /// Id of the blocker report.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub report: Option<String>,
-    /// After how many seconds the one retry was due.
+    /// Retry interval in seconds.
     pub retry_interval_seconds: u64,
-    /// Who waits for whom in a circle, the session first.
+    /// Wait cycle, starting with the session.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub circle: Vec<String>,
-    /// What somebody else let go of without a commit, and is dirty now.
+    /// Dirty files that other owners released without a commit.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub left_dirty: Vec<UncommittedFile>,
-    /// What changed since the session read it.
+    /// Files changed since the session read them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub stale: Vec<String>,
-    /// Whether some of it is got only now: until then, others could change it.
+    /// Whether other processes could change a file before this grant.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub newly: bool,
-    /// For a guard: how long the grant can be relied on without asking again.
+    /// For `tenure guard`: validity of the cached grant.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub standing: Option<GrantGeneration>,
 }
 
-/// How long a grant can be relied on without asking again: while the eight bytes at the beginning of a file are this number,
-/// the least significant byte first. They change before anybody is told that one of the leases is over.
+/// The validity of a cached answer: it is valid while the first 8 bytes of `file`, little-endian, equal
+/// `mark`; they change before the end of a lease is reported.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct GrantGeneration {
-    /// Which file: absolute.
+    /// Absolute path of the file.
     pub file: String,
-    /// Which number.
+    /// Number to compare with the first 8 bytes.
     pub mark: u64,
 }
 
-/// A file that somebody else has.
+/// A file that another session holds.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct HeldFileView {
-    /// Which, below its working tree.
+    /// Path below its working tree.
     pub path: String,
-    /// Its name in the ledger.
+    /// Resource of the file.
     pub resource: String,
-    /// Who has it.
+    /// Owner of the file.
     pub owner: FileOwner,
-    /// For how long.
+    /// Milliseconds since the grant.
     pub held_ms: u64,
-    /// For how long nothing was heard from the owner.
+    /// Milliseconds since the owner's last activity.
     pub idle_ms: u64,
 }
 
-/// A file that somebody let go of without a commit.
+/// A file released without a commit.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct UncommittedFile {
-    /// Which, below its working tree.
+    /// Path below its working tree.
     pub path: String,
-    /// Who let go of it.
+    /// Owner before the release.
     pub owner: FileOwner,
-    /// How long ago.
+    /// Milliseconds since the release.
     pub left_ms: u64,
 }
 
-/// What is said to somebody who commits.
+/// The result of a commit or check.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct CommitResult {
-    /// What the session let go of.
+    /// Paths released by the session.
     pub released: Vec<String>,
-    /// What a living owner has who is somebody else.
+    /// Files held by other owners.
     pub foreign: Vec<HeldFileView>,
-    /// What somebody else let go of without a commit.
+    /// Files that other owners released without a commit.
     pub left_dirty: Vec<UncommittedFile>,
 }

@@ -5,196 +5,196 @@ use utoipa::ToSchema;
 
 use super::verdict::{GrantGeneration, UncommittedFile};
 
-/// Who has or had a file.
+/// The current or former owner of a file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct FileOwner {
-    /// Which agent; empty for a holder that is none.
+    /// Agent kind, empty for other holders.
     pub agent: String,
-    /// What the agent calls its session.
+    /// Agent's name for its session.
     pub session: String,
-    /// The name under which it holds.
+    /// Holder name of the session.
     pub holder: String,
-    /// Its process; 0 where that is not known.
+    /// Process id, 0 if unknown.
     pub pid: u32,
-    /// Whether that lives.
+    /// Whether the process is alive.
     pub alive: bool,
-    /// Whether it lives but is stopped.
+    /// Whether it is alive but stopped.
     pub suspended: bool,
-    /// What it is at; may be empty.
+    /// Task description, may be empty.
     pub task: String,
 }
 
-/// A file that somebody has.
+/// A file held by a session.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct FileView {
-    /// Which, below its working tree.
+    /// Path below its working tree.
     pub path: String,
-    /// The working tree, if it is known.
+    /// Working tree, if known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub root: Option<String>,
-    /// Its name in the ledger.
+    /// Resource of the file.
     pub resource: String,
-    /// Who has it.
+    /// Owner of the file.
     pub owner: FileOwner,
-    /// Since when, RFC 3339 in UTC.
+    /// Time of the grant, RFC 3339 in UTC.
     pub acquired_at: String,
-    /// When something was last heard from the owner, RFC 3339 in UTC.
+    /// Owner's last activity, RFC 3339 in UTC.
     pub last_heartbeat_at: String,
-    /// How the lease stands: `OWNED`, or `CONTENDED` where somebody wants it.
+    /// Lease state: `OWNED`, or `CONTENDED` with waiters.
     pub lease_state: String,
-    /// For how long it is held.
+    /// Milliseconds since the grant.
     pub held_ms: u64,
-    /// For how long nothing was heard from the owner.
+    /// Milliseconds since the owner's last activity.
     pub idle_ms: u64,
-    /// In how long it is let go of, if nothing is heard from the owner.
+    /// Milliseconds until release unless the owner becomes active.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub released_in_ms: Option<u64>,
-    /// Who wants it.
+    /// Sessions waiting for it.
     pub waiters: Vec<FileWaiter>,
 }
 
-/// Somebody who wants a file.
+/// A session waiting for a file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct FileWaiter {
-    /// What its agent calls the session.
+    /// Agent's name for its session.
     pub session: String,
-    /// Which agent.
+    /// Agent kind, such as `claude`.
     pub agent: String,
-    /// In how long its one retry is due; 0 where it is.
+    /// Milliseconds until the retry, 0 once due.
     pub retry_in_ms: u64,
-    /// `RETRY_PENDING` or `BLOCKED`.
+    /// State: `RETRY_PENDING` or `BLOCKED`.
     pub state: String,
-    /// The report, where it is blocked.
+    /// Report id, if blocked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub report: Option<String>,
 }
 
-/// A session that lives.
+/// A live file session.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct FileSessionView {
-    /// Who.
+    /// Session and its process.
     pub owner: FileOwner,
-    /// Of whom it is a subagent.
+    /// Parent session of a subagent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parent: Option<String>,
-    /// For how long it is known.
+    /// Milliseconds since its start.
     pub known_ms: u64,
-    /// For how long nothing was heard.
+    /// Milliseconds since its last activity.
     pub idle_ms: u64,
-    /// How many files it has.
+    /// Number of files held.
     pub files: usize,
 }
 
-/// `GET /v1/files`: everything that somebody has, and everybody who lives.
+/// The held files, live sessions and watched working trees.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct FilesOverview {
-    /// What somebody has.
+    /// Files that are held.
     pub files: Vec<FileView>,
-    /// Who lives.
+    /// Sessions that are live.
     pub sessions: Vec<FileSessionView>,
-    /// Where agents are at work, and how much of that is watched for changes that no lease explains.
+    /// Working trees watched for changes without a lease.
     #[serde(default)]
     pub audit: Vec<AuditedWorktree>,
-    /// For how long no session holds more than this. Only with `below`, over the local socket.
+    /// Validity of this answer, only with `below` over the local socket.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub standing: Option<GrantGeneration>,
 }
 
-/// A working tree that is watched for changes that no lease explains.
+/// A working tree watched for changes without a lease.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct AuditedWorktree {
-    /// Where it is.
+    /// Path of the tree.
     pub root: String,
-    /// How many of its folders are watched.
+    /// Number of watched folders.
     pub folders: u64,
-    /// How many are not, though they should be.
+    /// Number of folders that could not be watched.
     pub unwatched: u64,
-    /// Why some are not, or none is.
+    /// Reason for unwatched folders.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub why: Option<String>,
-    /// How often changes were missed, because too many came at once.
+    /// Count of overflows, which lose changes.
     pub missed: u64,
 }
 
-/// `GET /v1/files/one`: one file.
+/// The state of one file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct FileStatus {
-    /// Which, below its working tree.
+    /// Path below its working tree.
     pub path: String,
-    /// Who has it; nothing if nobody has.
+    /// Current state, if held.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub file: Option<FileView>,
-    /// Who let go of it without a commit, last.
+    /// Last release without a commit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub left: Option<UncommittedFile>,
 }
 
-/// `GET /v1/files/blame`: who wrote which line.
+/// The author of each line of a file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Blame {
-    /// Which file, below its working tree.
+    /// Path below its working tree.
     pub path: String,
-    /// Who has it now.
+    /// Owner of the file.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub owner: Option<FileOwner>,
-    /// Its lines.
+    /// Lines of the file.
     pub lines: Vec<BlamedLine>,
 }
 
-/// One line.
+/// One line with its author.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct BlamedLine {
-    /// Its number, from 1.
+    /// Line number, from 1.
     pub number: usize,
-    /// What it says.
+    /// Text of the line.
     pub text: String,
-    /// `committed`, `session` or `unknown`.
+    /// Kind of author: `committed`, `session` or `unknown`.
     pub by: String,
-    /// Which agent wrote it.
+    /// Agent kind, such as `claude`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent: Option<String>,
-    /// In which session.
+    /// Agent's name for its session.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub session: Option<String>,
-    /// When that was seen, RFC 3339 in UTC.
+    /// Time when the change was observed, RFC 3339 in UTC.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub at: Option<String>,
 }
 
-/// What an event about files is about.
+/// The session and file of an event.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct FileEventDetails {
-    /// The name under which the session holds; empty where it is not known any more.
+    /// Holder name of the session, empty if no longer known.
     pub holder: String,
-    /// Which agent.
+    /// Agent kind, such as `claude`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent: Option<String>,
-    /// What the agent calls its session.
+    /// Agent's name for its session.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub session: Option<String>,
-    /// Which file, by its name in the ledger.
+    /// Resource of the file.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub resource: Option<String>,
-    /// Who has it.
+    /// Holder name of the owner.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub owner: Option<String>,
-    /// The ticket, which is the number of its report as well.
+    /// Ticket number, also its report's number.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ticket: Option<u64>,
-    /// When the one retry is due, RFC 3339 in UTC.
+    /// Time of the retry, RFC 3339 in UTC.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub retry_at: Option<String>,
-    /// Who waits for whom in a circle.
+    /// Holders in a wait cycle.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub circle: Vec<String>,
 }

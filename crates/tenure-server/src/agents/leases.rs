@@ -26,16 +26,17 @@ use crate::http::reply_error::{end_reason_name, unexpected};
 use crate::http::response::{HttpError, json};
 use crate::tokens::TokenScope;
 
-/// Give the leases of an agent more time.
+/// Renew leases of an agent.
 ///
-/// Each by itself, by its own ttl from now on. What is over stays so, and is named among the rejected.
+/// Renews each lease on its own, by its own TTL from now. Ended leases stay ended and are listed in
+/// `rejected`.
 #[utoipa::path(
     post,
     path = "/v1/leases/heartbeat",
     tag = "agents",
     operation_id = "heartbeat",
     request_body = tenure_api::AgentLeaseIds,
-    responses((status = 200, description = "What became of each", body = HeartbeatResult)),
+    responses((status = 200, description = "Renewed and rejected leases", body = HeartbeatResult)),
     extensions(("x-codes" = json!(["HOLDER_TAKEN"])))
 )]
 pub(super) async fn heartbeat(
@@ -79,16 +80,16 @@ fn ended(end: LeaseEnd) -> &'static str {
     }
 }
 
-/// Give leases of an agent back.
+/// Release leases of an agent.
 ///
-/// Giving back what is over already is a success.
+/// Releasing an ended lease succeeds.
 #[utoipa::path(
     post,
     path = "/v1/leases/release",
     tag = "agents",
     operation_id = "releaseAll",
     request_body = tenure_api::AgentLeaseIds,
-    responses((status = 200, description = "They are over", body = AgentReleaseResult)),
+    responses((status = 200, description = "Released and unknown leases", body = AgentReleaseResult)),
     extensions(("x-codes" = json!(["HOLDER_TAKEN"])))
 )]
 pub(super) async fn release(
@@ -113,17 +114,17 @@ pub(super) async fn release(
     Ok(json(StatusCode::OK, &told))
 }
 
-/// Say what is true of the leases that an agent remembers.
+/// Reconcile leases that an agent remembers.
 ///
-/// Exactly those that are asked for, as they are once everything that was asked before is decided. It overrides what the agent
-/// remembers.
+/// Returns the state of exactly the requested leases, after all earlier requests were decided. It overrides
+/// what the agent remembers.
 #[utoipa::path(
     post,
     path = "/v1/leases/reconcile",
     tag = "agents",
     operation_id = "reconcile",
     request_body = tenure_api::AgentLeaseIds,
-    responses((status = 200, description = "What is true of each", body = ReconcileResult)),
+    responses((status = 200, description = "State of each lease", body = ReconcileResult)),
     extensions(("x-codes" = json!(["HOLDER_TAKEN"])))
 )]
 pub(super) async fn reconcile(

@@ -31,14 +31,14 @@ struct AgentsQuery {
     limit: Option<usize>,
 }
 
-/// Every agent of whom something is known.
+/// List known agents.
 #[utoipa::path(
     get,
     path = "/v1/agents",
     tag = "agents",
     operation_id = "agents",
-    params(("limit" = Option<usize>, Query, description = "So many at the most", minimum = 1, maximum = 1_000)),
-    responses((status = 200, description = "The agents, by their names", body = AgentList)),
+    params(("limit" = Option<usize>, Query, description = "Maximum number of agents, 1 to 1000, default 1000", minimum = 1, maximum = 1_000)),
+    responses((status = 200, description = "Agents, sorted by id", body = AgentList)),
     extensions(("x-codes" = json!(["INVALID"])))
 )]
 pub(super) async fn list(
@@ -59,14 +59,14 @@ pub(super) async fn list(
     Ok(json(StatusCode::OK, &AgentList { agents }))
 }
 
-/// One agent as it is.
+/// Get an agent.
 #[utoipa::path(
     get,
     path = "/v1/agents/{id}",
     tag = "agents",
     operation_id = "agent",
-    params(("id" = String, Path, description = "The agent, as `agent_id` named it")),
-    responses((status = 200, description = "The agent", body = AgentView)),
+    params(("id" = String, Path, description = "Agent id, as in `agent_id`")),
+    responses((status = 200, description = "State of the agent", body = AgentView)),
     extensions(("x-codes" = json!(["NOT_FOUND"])))
 )]
 pub(super) async fn show(
@@ -86,14 +86,14 @@ pub(super) fn find(app: &App, caller: &Caller, id: &str) -> Result<AgentView, Ht
     found.ok_or_else(no_such_agent)
 }
 
-/// Who has a resource, or something that overlaps it, and who waits for it.
+/// Get holders and waiters of a resource and of overlapping resources.
 #[utoipa::path(
     get,
     path = "/v1/resource/{id}/state",
     tag = "agents",
     operation_id = "resourceState",
-    params(("id" = String, Path, description = "The resource, such as `FILE:src/lib.rs`; a `/` in it is written as `%2F`")),
-    responses((status = 200, description = "How it stands with it", body = ResourceState)),
+    params(("id" = String, Path, description = "Resource such as `FILE:src/lib.rs`, with `/` encoded as `%2F`")),
+    responses((status = 200, description = "State of the resource", body = ResourceState)),
     extensions(("x-codes" = json!(["INVALID"])))
 )]
 pub(super) async fn resource_state(
@@ -130,16 +130,16 @@ pub(super) async fn resource_state(
 /// The most edges in one answer. A thousand waiters in one queue have half a million.
 const MAX_EDGES: usize = 10_000;
 
-/// Who waits for whom, over all faces.
+/// Get the contention graph of all APIs.
 ///
-/// Only who really is in the way: who has something that does not go with what is wanted, or waits for it in front. Without
-/// those edges of which any one of several is enough, and those of coding agents who want files, it never has a circle.
+/// An edge leads from a waiter to a holder of a conflicting resource or to a conflicting waiter ahead of it.
+/// Without `oneOfSeveral` edges and edges of file sessions, the graph has no cycle.
 #[utoipa::path(
     get,
     path = "/v1/contention",
     tag = "agents",
     operation_id = "contention",
-    responses((status = 200, description = "The graph", body = ContentionGraph)),
+    responses((status = 200, description = "The contention graph", body = ContentionGraph)),
 )]
 pub(super) async fn contention(State(app): State<Arc<App>>, caller: Caller) -> Result<Response, HttpError> {
     let now = app.registrar.now();

@@ -18,17 +18,18 @@ use crate::http::host_names::format_tick;
 use crate::http::reply_error::unexpected;
 use crate::http::response::{HttpError, json};
 
-/// Say everything that an agent is about to touch.
+/// Declare everything that an agent is about to touch.
 ///
-/// All of it is granted, or nothing. An agent that is older than everybody in its way waits, and is answered at once that it
-/// does; any other has to come back later, with the priority that it has. The same manifest sent again says how a wait went.
+/// Grants all leases of the manifest or none. An agent blocked only by younger agents waits; the response
+/// says so at once. Others must retry later with the same priority. Repeating the manifest returns the
+/// outcome of a wait.
 #[utoipa::path(
     post,
     path = "/v1/manifest",
     tag = "agents",
     operation_id = "declare",
     request_body = tenure_api::Manifest,
-    responses((status = 200, description = "The verdict", body = ManifestVerdict)),
+    responses((status = 200, description = "Verdict on the manifest", body = ManifestVerdict)),
     extensions(("x-codes" = json!([
         "TTL_OUT_OF_RANGE", "HOLDER_TAKEN", "PRIORITY_FIXED", "QUEUE_FULL", "QUOTA_EXCEEDED", "LEASE_TIME_USED"
     ])))

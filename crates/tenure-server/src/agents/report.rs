@@ -28,19 +28,19 @@ use crate::tokens::TokenScope;
 /// The one version of a digest.
 const VERSION: &str = "1.0";
 
-/// Say what an agent does.
+/// Report the state of an agent.
 ///
-/// `DIE_RESTART` gives each of its leases 15 s more, once. `COMPLETED` and `ABORTED` end its attempt: it waits for nothing and
-/// has nothing any more. A digest is what the agent remembers from before its process restarted; what it holds is not what it
-/// remembers, and `/v1/leases/reconcile` says what is true.
+/// `DIE_RESTART` extends each lease of the agent by 15 s, once. `COMPLETED` and `ABORTED` end its attempt:
+/// they withdraw its wait and release its leases. A digest is what the agent remembers after a restart. It
+/// restores no leases; `/v1/leases/reconcile` returns their state.
 #[utoipa::path(
     post,
     path = "/v1/agents/{id}/state",
     tag = "agents",
     operation_id = "report",
-    params(("id" = String, Path, description = "The agent, as `agent_id` names it")),
+    params(("id" = String, Path, description = "Agent id, as in `agent_id`")),
     request_body = tenure_api::AgentStateReport,
-    responses((status = 200, description = "How the agent stands", body = AgentView)),
+    responses((status = 200, description = "State of the agent", body = AgentView)),
     extensions(("x-codes" = json!(["HOLDER_TAKEN", "NOT_FOUND", "PRIORITY_FIXED", "DIGEST_STALE"])))
 )]
 pub(super) async fn report(
@@ -142,17 +142,18 @@ fn stands(
 /// The most things that are touched at once.
 const MAX_TOUCHED: usize = 1_024;
 
-/// Say what an agent touches, or was seen to touch.
+/// Report resources that an agent touched.
 ///
-/// What is beyond its leases is named in the answer, and recorded once in an attempt. What is within shows that a lease is used.
+/// Resources outside its leases are returned in the error and recorded once per attempt. The others count as
+/// use of a lease.
 #[utoipa::path(
     post,
     path = "/v1/agents/{id}/touch",
     tag = "agents",
     operation_id = "touch",
-    params(("id" = String, Path, description = "The agent, as `agent_id` names it")),
+    params(("id" = String, Path, description = "Agent id, as in `agent_id`")),
     request_body = tenure_api::ResourceTouchReport,
-    responses((status = 200, description = "All of it is within", body = TouchResult)),
+    responses((status = 200, description = "All resources are leased", body = TouchResult)),
     extensions(("x-codes" = json!(["HOLDER_TAKEN", "NOT_FOUND", "SCOPE_VIOLATION"])))
 )]
 pub(super) async fn touch(

@@ -15,22 +15,23 @@ use crate::http::auth::Caller;
 use crate::http::response::HttpError;
 use crate::http::websocket::upgrade_response;
 
-/// Control the device.
+/// Control the device over a WebSocket.
 ///
-/// Messages are JSON objects with a `type` and perhaps a `requestId`, which the answer repeats. `control.acquire`,
-/// `control.heartbeat` and `control.release` are the life of the lease, which belongs to this connection and ends with it;
-/// `control.stateChanged` tells everybody of each change. Binary messages are frames of a render stream.
+/// Messages are JSON objects with a `type` and an optional `requestId`, which the response repeats.
+/// `control.acquire`, `control.heartbeat` and `control.release` manage the control lease, which belongs to
+/// this connection and ends with it. `control.stateChanged` announces each change to all connections. Binary
+/// messages are frames of a render stream.
 #[utoipa::path(
     get,
     path = "/ws",
     tag = "control",
     operation_id = "control",
     params(
-        ("Upgrade" = Option<String>, Header, description = "`websocket`"),
-        ("Sec-WebSocket-Version" = Option<String>, Header, description = "`13`"),
-        ("Sec-WebSocket-Key" = Option<String>, Header, description = "As RFC 6455 says"),
+        ("Upgrade" = Option<String>, Header, description = "The value `websocket`"),
+        ("Sec-WebSocket-Version" = Option<String>, Header, description = "The value `13`"),
+        ("Sec-WebSocket-Key" = Option<String>, Header, description = "Key as in RFC 6455"),
     ),
-    responses((status = 101, description = "A WebSocket from now on")),
+    responses((status = 101, description = "Switched to a WebSocket")),
     extensions(("x-codes" = json!(["INVALID", "UNAVAILABLE"])))
 )]
 pub(super) async fn websocket(

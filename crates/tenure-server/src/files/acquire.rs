@@ -38,17 +38,17 @@ struct AcquireFilesRequest {
     whole: bool,
 }
 
-/// Ask whether an agent may change files.
+/// Acquire files for an agent.
 ///
-/// All of them or none. Where somebody who lives has one, the answer says who, and when the one retry is due: the same asked
-/// again then is that retry.
+/// Grants all files or none. If a live session holds one, the response names it and the time of the only
+/// retry; the same request at that time is the retry.
 #[utoipa::path(
     post,
     path = "/v1/files/acquire",
     tag = "files",
     operation_id = "acquireFiles",
     request_body = tenure_api::FileAcquireRequest,
-    responses((status = 200, description = "Whether it may", body = FileVerdict)),
+    responses((status = 200, description = "Verdict on the files", body = FileVerdict)),
     extensions(("x-codes" = json!(["LOCAL_ONLY", "HOLDER_TAKEN", "TOO_MANY_SESSIONS", "QUEUE_FULL", "NO_SPACE", "HELD_BACK"])))
 )]
 pub(super) async fn acquire(

@@ -19,14 +19,14 @@ use crate::http::auth::Caller;
 use crate::http::body::JsonBody;
 use crate::http::response::{HttpError, json};
 
-/// Hand a file to a session, whoever of the others has it.
+/// Give a file to a session, even if another session holds it.
 #[utoipa::path(
     post,
     path = "/v1/files/give",
     tag = "files",
     operation_id = "giveFile",
     request_body = tenure_api::FileGiveRequest,
-    responses((status = 200, description = "The session has it", body = FileView)),
+    responses((status = 200, description = "Session holds the file", body = FileView)),
     extensions(("x-codes" = json!(["NOT_FOUND", "HELD", "LOCAL_ONLY", "AGENT_FORBIDDEN", "NO_SPACE", "HELD_BACK"])))
 )]
 pub(super) async fn give(
@@ -53,14 +53,16 @@ pub(super) async fn give(
     Ok(json(StatusCode::OK, &told))
 }
 
-/// Take a file from whoever has it. Who did that, and why, is in the ledger.
+/// Release a file by force.
+///
+/// The ledger records the principal and the reason.
 #[utoipa::path(
     post,
     path = "/v1/files/force-release",
     tag = "files",
     operation_id = "forceReleaseFile",
     request_body = tenure_api::FileForceReleaseRequest,
-    responses((status = 200, description = "Who had it", body = FileView)),
+    responses((status = 200, description = "File before its release", body = FileView)),
     extensions(("x-codes" = json!(["NOT_FOUND", "LOCAL_ONLY", "AGENT_FORBIDDEN"])))
 )]
 pub(super) async fn force_release(
@@ -89,13 +91,15 @@ pub(super) async fn force_release(
     }
 }
 
-/// Stop the server. What is held stays in the ledger.
+/// Stop the server.
+///
+/// Leases stay in the ledger.
 #[utoipa::path(
     post,
     path = "/v1/stop",
     tag = "files",
     operation_id = "stop",
-    responses((status = 200, description = "It is about to stop")),
+    responses((status = 200, description = "Server is stopping")),
     extensions(("x-codes" = json!(["LOCAL_ONLY", "AGENT_FORBIDDEN"])))
 )]
 pub(super) async fn stop(

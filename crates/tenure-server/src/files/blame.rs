@@ -24,14 +24,14 @@ use crate::http::response::{HttpError, json};
 /// Larger files are nobody's line by line.
 const MAX_FILE_BYTES: u64 = 4 << 20;
 
-/// Say which session wrote the lines of a file that are not committed.
+/// Attribute uncommitted lines of a file to sessions.
 #[utoipa::path(
     get,
     path = "/v1/files/blame",
     tag = "files",
     operation_id = "blame",
-    params(("path" = String, Query, description = "The file, by any absolute path that leads to it")),
-    responses((status = 200, description = "Line by line", body = Blame)),
+    params(("path" = String, Query, description = "Any absolute path of the file")),
+    responses((status = 200, description = "Author of each line", body = Blame)),
     extensions(("x-codes" = json!(["LOCAL_ONLY"])))
 )]
 pub(super) async fn blame(

@@ -45,17 +45,17 @@ impl HeldCommittedFile {
     }
 }
 
-/// Say what was committed.
+/// Report committed files.
 ///
-/// What of it is clean, is not still open for writing, and belongs to the session that committed, is let go of. What belongs to
-/// somebody else stays with that one, and is told.
+/// Releases files that are clean, not open for writing, and held by the committing session or its subagents.
+/// Files of other sessions stay held and are returned in `foreign`.
 #[utoipa::path(
     post,
     path = "/v1/files/commit",
     tag = "files",
     operation_id = "commitFiles",
     request_body = tenure_api::CommitReport,
-    responses((status = 200, description = "What was let go of", body = CommitResult)),
+    responses((status = 200, description = "Released and foreign files", body = CommitResult)),
     extensions(("x-codes" = json!(["LOCAL_ONLY"])))
 )]
 pub(super) async fn commit(
@@ -117,14 +117,14 @@ pub(super) async fn commit(
     Ok(json(StatusCode::OK, &report))
 }
 
-/// Ask whether somebody else has what is about to be committed.
+/// Check whether other sessions hold staged files.
 #[utoipa::path(
     post,
     path = "/v1/files/staged",
     tag = "files",
     operation_id = "stagedFiles",
     request_body = tenure_api::StagedFilesRequest,
-    responses((status = 200, description = "Who has what", body = CommitResult)),
+    responses((status = 200, description = "Files of other sessions", body = CommitResult)),
     extensions(("x-codes" = json!(["LOCAL_ONLY"])))
 )]
 pub(super) async fn check_staged_files(

@@ -38,16 +38,17 @@ enum HookEvent {
     Guarding,
 }
 
-/// Say what was heard from a coding agent.
+/// Report an event of a coding agent.
 ///
-/// Each is a sign of life. The end of a turn starts the timer after which its files are let go of, and any other cancels it.
+/// Every event counts as activity. `turn_ended` starts the timer that releases the files of the session; any
+/// other event cancels it.
 #[utoipa::path(
     post,
     path = "/v1/files/events",
     tag = "files",
     operation_id = "tellFiles",
     request_body = tenure_api::FileEventReport,
-    responses((status = 200, description = "It is known now")),
+    responses((status = 200, description = "Event was recorded")),
     extensions(("x-codes" = json!(["LOCAL_ONLY", "UNGUARDED", "HOLDER_TAKEN", "TOO_MANY_SESSIONS", "NO_SPACE"])))
 )]
 pub(super) async fn report_event(

@@ -54,14 +54,14 @@ impl FileQuery {
     }
 }
 
-/// What somebody has, and who lives.
+/// List held files and live file sessions.
 #[utoipa::path(
     get,
     path = "/v1/files",
     tag = "files",
     operation_id = "files",
-    params(("below" = Option<String>, Query, description = "Only files in this folder, by its real path, and nothing else")),
-    responses((status = 200, description = "All of it", body = FilesOverview)),
+    params(("below" = Option<String>, Query, description = "Absolute real path of a folder. Lists only its files, without sessions")),
+    responses((status = 200, description = "Files and sessions", body = FilesOverview)),
     extensions(("x-codes" = json!(["INVALID"])))
 )]
 pub(super) async fn list(
@@ -129,14 +129,14 @@ fn held_below(app: &App, folder: &Path) -> HashSet<Resource> {
     held.into_iter().filter(is_there).collect()
 }
 
-/// Who has a file.
+/// Get the owner of a file.
 #[utoipa::path(
     get,
     path = "/v1/files/one",
     tag = "files",
     operation_id = "file",
-    params(("path" = String, Query, description = "The file, by any absolute path that leads to it")),
-    responses((status = 200, description = "Who has it, if anybody has", body = FileStatus)),
+    params(("path" = String, Query, description = "Any absolute path of the file")),
+    responses((status = 200, description = "Owner, if the file is held", body = FileStatus)),
     extensions(("x-codes" = json!(["LOCAL_ONLY"])))
 )]
 pub(super) async fn show(

@@ -19,13 +19,13 @@ use crate::http::host_names::format_tick;
 use crate::http::reply_error::unexpected;
 use crate::http::response::{HttpError, json};
 
-/// Every report that is remembered, the oldest first.
+/// List blocker reports, oldest first.
 #[utoipa::path(
     get,
     path = "/v1/files/reports",
     tag = "files",
     operation_id = "blockerReports",
-    responses((status = 200, description = "All of them", body = BlockerReportList))
+    responses((status = 200, description = "List of reports", body = BlockerReportList))
 )]
 pub(super) async fn list(State(app): State<Arc<App>>, caller: Caller) -> Result<Response, HttpError> {
     let found: Vec<ReportSnapshot> = app.registrar.read(|state| {
@@ -37,14 +37,14 @@ pub(super) async fn list(State(app): State<Arc<App>>, caller: Caller) -> Result<
     Ok(json(StatusCode::OK, &BlockerReportList { reports }))
 }
 
-/// One report.
+/// Get a blocker report.
 #[utoipa::path(
     get,
     path = "/v1/files/reports/{id}",
     tag = "files",
     operation_id = "blockerReport",
-    params(("id" = String, Path, description = "Its name, such as `R-17`")),
-    responses((status = 200, description = "What it says", body = BlockerReport)),
+    params(("id" = String, Path, description = "Report id, such as `R-17`")),
+    responses((status = 200, description = "The blocker report", body = BlockerReport)),
     extensions(("x-codes" = json!(["NOT_FOUND"])))
 )]
 pub(super) async fn show(
@@ -56,14 +56,14 @@ pub(super) async fn show(
     Ok(json(StatusCode::OK, &one(app, &caller, ticket).await?))
 }
 
-/// Let a blocked session go on: it gets its file, if that is free.
+/// Resume a blocked session by granting its file, if free.
 #[utoipa::path(
     post,
     path = "/v1/files/reports/{id}/resume",
     tag = "files",
     operation_id = "resumeReport",
-    params(("id" = String, Path, description = "Its name, such as `R-17`")),
-    responses((status = 200, description = "It has the file", body = BlockerReport)),
+    params(("id" = String, Path, description = "Report id, such as `R-17`")),
+    responses((status = 200, description = "File was granted", body = BlockerReport)),
     extensions(("x-codes" = json!(["NOT_FOUND", "HELD", "LOCAL_ONLY", "AGENT_FORBIDDEN", "NO_SPACE", "HELD_BACK"])))
 )]
 pub(super) async fn resume(

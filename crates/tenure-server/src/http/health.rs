@@ -12,32 +12,32 @@ use utoipa::ToSchema;
 use super::response::{HttpError, json};
 use crate::app::App;
 
-/// Whether all is well.
+/// The health of the server.
 #[derive(Serialize, ToSchema)]
 struct Health {
-    /// `alive` or `ready`.
+    /// Health: `alive` or `ready`.
     status: &'static str,
 }
 
-/// Whether the process lives.
+/// Check that the process is running.
 #[utoipa::path(
     get,
     path = "/healthz",
     tag = "service",
     operation_id = "alive",
-    responses((status = 200, description = "It lives", body = Health)),
+    responses((status = 200, description = "Process is running", body = Health)),
 )]
 pub(super) async fn alive() -> Response {
     json(StatusCode::OK, &Health { status: "alive" })
 }
 
-/// Whether requests will be answered.
+/// Check that the server is ready.
 #[utoipa::path(
     get,
     path = "/readyz",
     tag = "service",
     operation_id = "ready",
-    responses((status = 200, description = "They will", body = Health)),
+    responses((status = 200, description = "Server is ready", body = Health)),
     extensions(("x-codes" = json!(["UNAVAILABLE"])))
 )]
 pub(super) async fn ready(State(app): State<Arc<App>>) -> Result<Response, HttpError> {

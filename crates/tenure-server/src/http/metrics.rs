@@ -31,9 +31,9 @@ pub(super) async fn count(State(app): State<Arc<App>>, request: Request, next: N
     response
 }
 
-/// Metrics for Prometheus.
+/// Get metrics for Prometheus.
 ///
-/// No label names a lease, a resource, a holder or a token.
+/// No label contains a lease, a resource, a holder or a token.
 #[utoipa::path(
     get,
     path = "/metrics",

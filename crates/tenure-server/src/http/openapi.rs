@@ -18,20 +18,19 @@ use crate::{control, intents};
 #[openapi(
     info(
         title = "Tenure",
-        description = "One lease authority for anything that two parties must not touch at once: who may touch this, until \
-                       when, and how can they prove it? Every answer that is not a success is a problem with a `code` that \
-                       programs can rely on."
+        description = "Leases on resources that need coordinated access, such as deployments, migrations, devices and files. \
+                       Every error has a stable `code`."
     ),
     tags(
-        (name = "leases", description = "Take, keep and give back leases."),
-        (name = "work", description = "Leases that say what their holder may do, and how much of it."),
-        (name = "watching", description = "See who holds and who waits, and listen to what happens."),
-        (name = "agents", description = "Say everything that is about to be touched, and keep it until that is done."),
-        (name = "intents", description = "Say what is wanted, and see what became of it."),
-        (name = "worker", description = "Carry out what is wanted: for the one worker."),
-        (name = "control", description = "Drive a device, one hand at a time."),
-        (name = "tokens", description = "Say who may speak."),
-        (name = "service", description = "The server itself."),
+        (name = "leases", description = "Acquire, renew and release leases."),
+        (name = "work", description = "Leases with a scope and a budget."),
+        (name = "watching", description = "Inspect holders and waiters, and stream events."),
+        (name = "agents", description = "Lease all resources of an agent's manifest at once."),
+        (name = "intents", description = "Submit intents and follow their sessions."),
+        (name = "worker", description = "Execute intents as the only worker."),
+        (name = "control", description = "Control a device with one owner at a time."),
+        (name = "tokens", description = "Manage API tokens."),
+        (name = "service", description = "Health, metrics and this document."),
     ),
     components(schemas(Code, Problem, ServerEvent))
 )]
@@ -61,14 +60,14 @@ const WRITE_CODES: &[Code] = &[
     Code::Exhausted,
 ];
 
-/// The description.
+/// Get this OpenAPI document.
 ///
-/// Everything that is described can be reached without a token, and names nobody.
+/// It contains no data of the server.
 #[utoipa::path(
     get,
     path = "/openapi.json",
     tag = "service",
-    responses((status = 200, description = "This description", content_type = "application/json", body = Object))
+    responses((status = 200, description = "The OpenAPI document", content_type = "application/json", body = Object))
 )]
 pub(super) async fn openapi() -> Response {
     static TEXT: OnceLock<Bytes> = OnceLock::new();
@@ -95,8 +94,7 @@ fn complete(document: &mut Value) {
     document["components"]["securitySchemes"] = json!({ "bearer": {
         "type": "http",
         "scheme": "bearer",
-        "description": "A token that an administrator made, or the one in admin.token. On the Unix socket none is needed: \
-                        there the user counts.",
+        "description": "API token, or the token in admin.token. Not needed on the Unix socket, which identifies the user.",
     }});
     for (path, item) in fields(&mut document["paths"]) {
         for (method, operation) in fields(item) {
@@ -119,7 +117,7 @@ fn complete_operation(path: &str, method: &str, operation: &mut Value) {
         operation["security"] = json!([{ "bearer": [] }]);
         let description =
             operation["description"].as_str().map(|text| format!("{text}\n\n")).unwrap_or_default();
-        operation["description"] = format!("{description}Needs the scope {}.", scopes.join(" or ")).into();
+        operation["description"] = format!("{description}Requires scope {}.", scopes.join(" or ")).into();
     }
     if path.starts_with(intents::BELOW) {
         codes.push(Code::LanOnly);
@@ -158,12 +156,13 @@ fn add_problem(response: &mut Value, code: Code) {
         names.push(code.as_str().into());
     }
     if code.is_retryable() {
-        let seconds = json!({ "description": "How many seconds to wait before asking again", "schema": { "type": "integer" } });
+        let seconds =
+            json!({ "description": "Delay before a retry, in seconds", "schema": { "type": "integer" } });
         response["headers"]["Retry-After"] = seconds;
     }
     if code == Code::Unauthorized {
         response["headers"]["WWW-Authenticate"] =
-            json!({ "description": "Bearer", "schema": { "type": "string" } });
+            json!({ "description": "The scheme `Bearer`", "schema": { "type": "string" } });
     }
 }
 

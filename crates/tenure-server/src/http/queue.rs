@@ -24,14 +24,16 @@ struct QueueQuery {
     resource: String,
 }
 
-/// Who waits for a resource, in the order in which they will be served.
+/// List waiting requests of a resource.
+///
+/// Sorted in the order of service: agents by age, then the FIFO queue.
 #[utoipa::path(
     get,
     path = "/v1/queue",
     tag = "watching",
     operation_id = "queue",
-    params(("resource" = String, Query, description = "Which one")),
-    responses((status = 200, description = "The queue", body = Queue)),
+    params(("resource" = String, Query, description = "Name of the resource")),
+    responses((status = 200, description = "Requests that wait", body = Queue)),
     extensions(("x-codes" = json!(["INVALID"])))
 )]
 pub(super) async fn queue(

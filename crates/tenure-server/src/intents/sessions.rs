@@ -36,18 +36,18 @@ struct SessionsQuery {
     limit: Option<usize>,
 }
 
-/// One session, now or after its next change.
+/// Get an intent session, now or after a change.
 #[utoipa::path(
     get,
     path = "/api/v3/sessions/{id}",
     tag = "intents",
     operation_id = "session",
     params(
-        ("id" = String, Path, description = "The session, as `session_id` named it"),
-        ("waitMs" = Option<u64>, Query, description = "How long to wait for a change, in milliseconds; without `since`, nobody waits for a session that runs or is over", maximum = 60_000),
-        ("since" = Option<u64>, Query, description = "The `revision` that is known: wait for a later one"),
+        ("id" = String, Path, description = "Session id, as in `session_id`"),
+        ("waitMs" = Option<u64>, Query, description = "Maximum wait for a change, 0 to 60000 ms, default 0. Without `since`, a running or ended session is returned at once", maximum = 60_000),
+        ("since" = Option<u64>, Query, description = "Last known `revision`; waits for a later one"),
     ),
-    responses((status = 200, description = "The session", body = IntentSessionView)),
+    responses((status = 200, description = "State of the session", body = IntentSessionView)),
     extensions(("x-codes" = json!(["INVALID", "NOT_FOUND"])))
 )]
 pub(super) async fn show(
@@ -73,17 +73,17 @@ pub(super) async fn show(
     Ok(json(StatusCode::OK, &view.await?))
 }
 
-/// The sessions that go on, and those that ended last; the newest first.
+/// List active and recently ended intent sessions, newest first.
 #[utoipa::path(
     get,
     path = "/api/v3/sessions",
     tag = "intents",
     operation_id = "sessions",
     params(
-        ("state" = Option<String>, Query, description = "Only those that are there: `NEW`, `STARTING`, `RUNNING`, `STOPPING` or `ENDED`"),
-        ("limit" = Option<usize>, Query, description = "So many at the most", minimum = 1, maximum = 1_000),
+        ("state" = Option<String>, Query, description = "Session state: `NEW`, `STARTING`, `RUNNING`, `STOPPING` or `ENDED`"),
+        ("limit" = Option<usize>, Query, description = "Maximum number of sessions, 1 to 1000, default 1000", minimum = 1, maximum = 1_000),
     ),
-    responses((status = 200, description = "The sessions", body = IntentSessionList)),
+    responses((status = 200, description = "List of sessions", body = IntentSessionList)),
     extensions(("x-codes" = json!(["INVALID"])))
 )]
 pub(super) async fn list(

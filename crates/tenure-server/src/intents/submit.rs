@@ -20,17 +20,17 @@ use crate::http::leases::nonce;
 use crate::http::reply_error::{answer_from_reply, no_such_session, unexpected};
 use crate::http::response::{HttpError, json};
 
-/// Say what is wanted.
+/// Submit an intent.
 ///
-/// It is accepted, not carried out: a worker does that, and the session says how it goes. Whoever wants the same as
-/// somebody before gets the same session.
+/// A worker executes it; its session shows the progress. An intent equal to that of an active session returns
+/// that session, or `LEASE_BUSY` if intents acquire leases on acceptance.
 #[utoipa::path(
     post,
     path = "/api/v3/intents",
     tag = "intents",
     operation_id = "intend",
     request_body = tenure_api::IntentRequest,
-    responses((status = 202, description = "The session that it is", body = AcceptedIntent)),
+    responses((status = 202, description = "Intent was accepted", body = AcceptedIntent)),
     extensions(("x-codes" = json!(["NOT_FOUND", "LEASE_BUSY", "TOO_MANY_SESSIONS"])))
 )]
 pub(super) async fn submit_intent(
@@ -95,17 +95,17 @@ fn rephrase_for_intents(failure: HttpError) -> HttpError {
     HttpError(Box::new(problem))
 }
 
-/// End a session.
+/// Stop an intent session.
 ///
-/// One that no worker has is over at once; else its worker ends it, and the answer says that it stops. Ending what is over
-/// changes nothing.
+/// A session without a worker ends at once; otherwise it is `STOPPING` until its worker ends it. Stopping an
+/// ended session changes nothing.
 #[utoipa::path(
     delete,
     path = "/api/v3/sessions/{id}",
     tag = "intents",
     operation_id = "stopSession",
-    params(("id" = String, Path, description = "The session, as `session_id` named it")),
-    responses((status = 202, description = "Where the session is", body = AcceptedIntent)),
+    params(("id" = String, Path, description = "Session id, as in `session_id`")),
+    responses((status = 202, description = "State of the session", body = AcceptedIntent)),
     extensions(("x-codes" = json!(["NOT_FOUND"])))
 )]
 pub(super) async fn stop(

@@ -62,18 +62,21 @@ fn capitalize(word: &str) -> String {
 
 fn description(name: &str, class: CommandClass) -> String {
     let lease = match class {
-        CommandClass::Mutates => " While a control lease is active it needs the lease's token.",
-        CommandClass::Exempt => " It is permitted whatever the control lease says.",
-        CommandClass::Reads | CommandClass::Streams => " It changes nothing.",
+        CommandClass::Mutates => " Requires the lease token while a control lease is active.",
+        CommandClass::Exempt => " Allowed regardless of the control lease.",
+        CommandClass::Reads | CommandClass::Streams => " Changes nothing.",
     };
-    format!("The same as `{name}` over the WebSocket.{lease}")
+    format!("Runs `{name}`.{lease}")
 }
 
 fn parameters(path: &str, class: CommandClass) -> Value {
     let mut all = Vec::new();
     if path.contains("{id}") {
         let id = json!({ "type": "string" });
-        all.push(json!({ "name": "id", "in": "path", "required": true, "schema": id }));
+        let described = "Preset id, as returned by `presets.list`";
+        all.push(
+            json!({ "name": "id", "in": "path", "required": true, "schema": id, "description": described }),
+        );
     }
     if class == CommandClass::Mutates {
         all.extend(["ControlLease", "ControlLeaseId"].map(|name| reference("parameters", name)));
@@ -100,11 +103,11 @@ fn done() -> Value {
         "properties": {
             "success": { "const": true },
             "data": { "type": "object" },
-            "timestamp": { "type": "integer", "description": "The device's clock, which wraps at 2^32 ms" },
+            "timestamp": { "type": "integer", "description": "Device clock in milliseconds, wraps at 2^32." },
             "version": { "const": "2.0" },
         },
     });
-    json!({ "description": "Done", "content": { "application/json": { "schema": envelope } } })
+    json!({ "description": "Command has succeeded", "content": { "application/json": { "schema": envelope } } })
 }
 
 fn responses(class: CommandClass) -> Value {
@@ -126,7 +129,8 @@ fn responses(class: CommandClass) -> Value {
 /// Adds a code to the answers of its status.
 fn add(responses: &mut Value, status: u16, code: &str) {
     let response = &mut responses[status.to_string()];
-    let before = response["description"].as_str().map(|text| format!("{text}, ")).unwrap_or_default();
+    let before = response["description"].as_str();
+    let before = before.map_or_else(|| "Device error ".to_owned(), |text| format!("{text}, "));
     response["description"] = format!("{before}`{code}`").into();
     let schema = &mut response["content"]["application/json"]["schema"];
     if schema.is_null() {
@@ -143,7 +147,7 @@ fn add(responses: &mut Value, status: u16, code: &str) {
 fn error_schema() -> Value {
     json!({
         "type": "object",
-        "description": "Why the device does not do it.",
+        "description": "An error response of the device.",
         "required": ["success", "error", "timestamp", "version"],
         "properties": {
             "success": { "const": false },
@@ -151,16 +155,16 @@ fn error_schema() -> Value {
                 "type": "object",
                 "required": ["code", "message"],
                 "properties": {
-                    "code": { "type": "string" },
-                    "message": { "type": "string" },
-                    "field": { "type": "string", "description": "Which field is wrong, if it is one" },
-                    "ownerClientName": { "type": "string", "description": "Who has the control lease" },
-                    "remainingMs": { "type": "integer", "description": "How long it lasts" },
-                    "scope": { "type": "string" },
-                    "requiredHeader": { "type": "string" },
+                    "code": { "type": "string", "description": "Error code of the device." },
+                    "message": { "type": "string", "description": "Explanation of the error." },
+                    "field": { "type": "string", "description": "Name of the invalid field, if any." },
+                    "ownerClientName": { "type": "string", "description": "Client that owns the lease." },
+                    "remainingMs": { "type": "integer", "description": "Remaining time in milliseconds." },
+                    "scope": { "type": "string", "description": "Scope of the control lease: `global`." },
+                    "requiredHeader": { "type": "string", "description": "Name of the required header." },
                 },
             },
-            "timestamp": { "type": "integer", "description": "The device's clock, which wraps at 2^32 ms" },
+            "timestamp": { "type": "integer", "description": "Device clock in milliseconds, wraps at 2^32." },
             "version": { "const": "2.0" },
         },
     })

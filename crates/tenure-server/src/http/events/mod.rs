@@ -45,22 +45,23 @@ struct EventsQuery {
     r#type: Option<String>,
 }
 
-/// Listen to what happens.
+/// Stream events.
 ///
-/// Server-sent events: each has an `id` and `data`, which is a `ServerEvent` in JSON. A heartbeat comes every 15 s. Whoever
-/// reads too slowly gets an event named `resync` as the last one, and comes back with its id as `Last-Event-ID`.
+/// Returns server-sent events: each has an `id` and a `ServerEvent` as JSON in `data`. A heartbeat follows
+/// every 15 s. A client that reads too slowly receives a last event named `resync` and reconnects with its id
+/// as `Last-Event-ID`.
 #[utoipa::path(
     get,
     path = "/v1/events",
     tag = "watching",
     operation_id = "events",
     params(
-        ("from" = Option<String>, Query, description = "`now`, which is also what is meant by nothing, or the number of the first event to hear"),
-        ("resource" = Option<String>, Query, description = "Only about this resource, or about those that begin like this, where it ends in `:` or `*`"),
-        ("type" = Option<String>, Query, description = "Only of this type, such as `lease.issued`, or of those that begin like this: `lease.*`. `*` is every type; `intent.*` is what happens to sessions; nothing is `lease.*` and `wait.*`"),
-        ("Last-Event-ID" = Option<String>, Header, description = "The last id that you were told: go on after it. Wins over `from`"),
+        ("from" = Option<String>, Query, description = "Number of the first event, or `now` (default)"),
+        ("resource" = Option<String>, Query, description = "Resource of the events, or a prefix that ends in `:` or `*`"),
+        ("type" = Option<String>, Query, description = "Event type such as `lease.issued`, a prefix such as `lease.*`, or `*` for all types. Intent sessions use `intent.*`. Default: `lease.*` and `wait.*`"),
+        ("Last-Event-ID" = Option<String>, Header, description = "Id of the last received event; overrides `from`"),
     ),
-    responses((status = 200, description = "Events, until somebody hangs up", body = String, content_type = "text/event-stream")),
+    responses((status = 200, description = "Stream until the client disconnects", body = String, content_type = "text/event-stream")),
     extensions(("x-codes" = json!(["INVALID", "COMPACTED"])))
 )]
 pub(super) async fn events(

@@ -19,17 +19,16 @@ use super::response::{HttpError, json};
 use crate::app::App;
 use crate::denial_log;
 
-/// Why a resource is as it is.
+/// Explain the state of a resource.
 ///
-/// Who holds it, who waits, what would free it, and why the last request was refused: in fields for programs, and in whole
-/// sentences for people.
+/// Returns holders, waiters, the last denial and the last end, as fields and in sentences.
 #[utoipa::path(
     get,
     path = "/v1/explain",
     tag = "watching",
     operation_id = "explain",
-    params(("resource" = String, Query, description = "Which one")),
-    responses((status = 200, description = "The explanation", body = Explanation)),
+    params(("resource" = String, Query, description = "Name of the resource")),
+    responses((status = 200, description = "State and explanation", body = Explanation)),
     extensions(("x-codes" = json!(["INVALID"])))
 )]
 pub(super) async fn explain(

@@ -28,15 +28,15 @@ use crate::registrar::RevokeOnDrop;
 
 /// Acquire a lease.
 ///
-/// With `waitMs` the request stays open until its turn has come, or the wait is over.
+/// With `waitMs`, waits in the queue until the lease is granted or the wait times out.
 #[utoipa::path(
     post,
     path = "/v1/leases",
     tag = "leases",
     operation_id = "acquire",
-    params(("Idempotency-Key" = Option<String>, Header, description = "1 to 255 visible ASCII characters. The same request with the same key gets the same leases, until 60 s after they end")),
+    params(("Idempotency-Key" = Option<String>, Header, description = "Idempotency key, 1 to 255 visible ASCII characters. Repeating the request with it returns the same leases until 60 s after they end")),
     request_body = tenure_api::AcquireRequest,
-    responses((status = 201, description = "The lease is yours", body = tenure_api::LeaseGrant)),
+    responses((status = 201, description = "Lease was granted", body = tenure_api::LeaseGrant)),
     extensions(("x-codes" = json!(["TTL_OUT_OF_RANGE", "HOLDER_TAKEN", "HELD", "KEY_REUSED", "DEADLOCK", "EXPIRED", "QUEUE_FULL", "QUOTA_EXCEEDED"])))
 )]
 pub(super) async fn acquire(
@@ -67,17 +67,17 @@ pub(in crate::http) async fn acquire_one(
     Ok((granted(app, &given.response, fence, given.stamp)?, given.revoke_on_drop))
 }
 
-/// Acquire several leases, all or nothing.
+/// Acquire several leases atomically.
 ///
-/// One holder, and one wait for all of them.
+/// All entries have the same holder and the same `waitMs`.
 #[utoipa::path(
     post,
     path = "/v1/leases/batch",
     tag = "leases",
     operation_id = "acquireAll",
-    params(("Idempotency-Key" = Option<String>, Header, description = "1 to 255 visible ASCII characters. The same request with the same key gets the same leases, until 60 s after they end")),
+    params(("Idempotency-Key" = Option<String>, Header, description = "Idempotency key, 1 to 255 visible ASCII characters. Repeating the request with it returns the same leases until 60 s after they end")),
     request_body = tenure_api::BatchAcquireRequest,
-    responses((status = 201, description = "All of them are yours", body = tenure_api::LeaseGrants)),
+    responses((status = 201, description = "All leases were granted", body = tenure_api::LeaseGrants)),
     extensions(("x-codes" = json!(["TTL_OUT_OF_RANGE", "HOLDER_TAKEN", "HELD", "KEY_REUSED", "DEADLOCK", "EXPIRED", "QUEUE_FULL", "QUOTA_EXCEEDED"])))
 )]
 pub(super) async fn acquire_all(

@@ -43,20 +43,22 @@ struct Filter {
     caller: Caller,
 }
 
-/// Which leases there are, in parts, in the order of their fences.
+/// List leases.
+///
+/// Returns pages in fence order.
 #[utoipa::path(
     get,
     path = "/v1/leases",
     tag = "leases",
     operation_id = "list",
     params(
-        ("resource" = Option<String>, Query, description = "Only on this resource"),
-        ("holder" = Option<String>, Query, description = "Only of this holder"),
-        ("state" = Option<LeaseState>, Query, description = "`ACTIVE` is what is meant by nothing"),
-        ("limit" = Option<usize>, Query, description = "So many at the most", minimum = 1, maximum = 1_000),
-        ("after" = Option<String>, Query, description = "The `next` of the part before"),
+        ("resource" = Option<String>, Query, description = "Resource of the leases"),
+        ("holder" = Option<String>, Query, description = "Holder of the leases"),
+        ("state" = Option<LeaseState>, Query, description = "State of the leases, `ACTIVE` by default"),
+        ("limit" = Option<usize>, Query, description = "Maximum number of leases, 1 to 1000, default 100", minimum = 1, maximum = 1_000),
+        ("after" = Option<String>, Query, description = "Cursor: `next` of the previous page"),
     ),
-    responses((status = 200, description = "A part of the list", body = tenure_api::LeasePage)),
+    responses((status = 200, description = "Page of leases", body = tenure_api::LeasePage)),
     extensions(("x-codes" = json!(["INVALID"])))
 )]
 pub(super) async fn list(

@@ -114,7 +114,7 @@ impl ChangeModeRequest {
     }
 }
 
-/// Hold a lease in a stronger mode.
+/// Upgrade a lease to a stronger mode.
 #[utoipa::path(
     post,
     path = "/v1/leases/{id}/upgrade",
@@ -122,7 +122,7 @@ impl ChangeModeRequest {
     operation_id = "upgrade",
     params(LeaseId),
     request_body = tenure_api::ModeChangeRequest,
-    responses((status = 200, description = "The lease that goes on, with a new id, fence and token", body = tenure_api::LeaseGrant)),
+    responses((status = 200, description = "Replacement lease with a new id, fence and token", body = tenure_api::LeaseGrant)),
     extensions(("x-codes" = json!(["TOKEN_INVALID", "HOLDER_TAKEN", "NOT_FOUND", "HELD", "DEADLOCK", "AUTHORITY_BOUND", "EXPIRED", "QUOTA_EXCEEDED", "TTL_OUT_OF_RANGE"])))
 )]
 pub(super) async fn upgrade(
@@ -135,7 +135,7 @@ pub(super) async fn upgrade(
     asked.change(&app, &caller, &id, "upgrade", Command::Upgrade).await
 }
 
-/// Hold a lease in a weaker mode, so that others may come in.
+/// Downgrade a lease to a weaker mode.
 #[utoipa::path(
     post,
     path = "/v1/leases/{id}/downgrade",
@@ -143,7 +143,7 @@ pub(super) async fn upgrade(
     operation_id = "downgrade",
     params(LeaseId),
     request_body = tenure_api::ModeChangeRequest,
-    responses((status = 200, description = "The lease that goes on, with a new id, fence and token", body = tenure_api::LeaseGrant)),
+    responses((status = 200, description = "Replacement lease with a new id, fence and token", body = tenure_api::LeaseGrant)),
     extensions(("x-codes" = json!(["TOKEN_INVALID", "HOLDER_TAKEN", "NOT_FOUND", "HELD", "DEADLOCK", "AUTHORITY_BOUND", "EXPIRED", "QUOTA_EXCEEDED", "TTL_OUT_OF_RANGE"])))
 )]
 pub(super) async fn downgrade(
@@ -156,7 +156,7 @@ pub(super) async fn downgrade(
     asked.change(&app, &caller, &id, "downgrade", Command::Downgrade).await
 }
 
-/// Hand a lease on to another holder, with no moment in between.
+/// Transfer a lease to another holder atomically.
 #[utoipa::path(
     post,
     path = "/v1/leases/{id}/transfer",
@@ -164,7 +164,7 @@ pub(super) async fn downgrade(
     operation_id = "transfer",
     params(LeaseId),
     request_body = tenure_api::TransferRequest,
-    responses((status = 200, description = "The lease that goes on, with a new id, fence and token", body = tenure_api::LeaseGrant)),
+    responses((status = 200, description = "Replacement lease with a new id, fence and token", body = tenure_api::LeaseGrant)),
     extensions(("x-codes" = json!(["TOKEN_INVALID", "HOLDER_TAKEN", "NOT_FOUND", "HELD", "DEADLOCK", "AUTHORITY_BOUND", "EXPIRED", "QUOTA_EXCEEDED", "TTL_OUT_OF_RANGE"])))
 )]
 pub(super) async fn transfer(

@@ -27,9 +27,9 @@ use crate::http::fields::Fields;
 use crate::http::reply_error::{answer_from_reply, error_from_reply, not_found, unexpected};
 use crate::http::response::{HttpError, json};
 
-/// Give a lease back.
+/// Release a lease.
 ///
-/// Giving back what is over already is a success.
+/// Releasing an ended lease succeeds.
 #[utoipa::path(
     post,
     path = "/v1/leases/{id}/release",
@@ -37,7 +37,7 @@ use crate::http::response::{HttpError, json};
     operation_id = "release",
     params(LeaseId),
     request_body = tenure_api::ReleaseRequest,
-    responses((status = 200, description = "It is over", body = tenure_api::LeaseResponse)),
+    responses((status = 200, description = "Lease has ended", body = tenure_api::LeaseResponse)),
     extensions(("x-codes" = json!(["TOKEN_INVALID", "NOT_FOUND"])))
 )]
 pub(super) async fn release(
@@ -80,7 +80,7 @@ fn reason(name: Option<&str>) -> Result<ReleaseReason, HttpError> {
     known.map_err(|_| HttpError::invalid("reason", "must be `COMPLETED`, `ABORTED` or `VOLUNTARY`"))
 }
 
-/// Take a lease away from its holder.
+/// Revoke a lease.
 #[utoipa::path(
     post,
     path = "/v1/leases/{id}/revoke",
@@ -88,7 +88,7 @@ fn reason(name: Option<&str>) -> Result<ReleaseReason, HttpError> {
     operation_id = "revoke",
     params(LeaseId),
     request_body = tenure_api::RevocationRequest,
-    responses((status = 200, description = "It is over", body = tenure_api::LeaseResponse)),
+    responses((status = 200, description = "Lease has ended", body = tenure_api::LeaseResponse)),
     extensions(("x-codes" = json!(["NOT_FOUND", "EXPIRED", "AGENT_FORBIDDEN"])))
 )]
 pub(super) async fn revoke(

@@ -25,7 +25,7 @@ use crate::http::response::{HttpError, json};
     operation_id = "renew",
     params(LeaseId),
     request_body = tenure_api::RenewalRequest,
-    responses((status = 200, description = "It lives on", body = tenure_api::LeaseRenewal)),
+    responses((status = 200, description = "Lease was renewed", body = tenure_api::LeaseRenewal)),
     extensions(("x-codes" = json!(["TTL_OUT_OF_RANGE", "TOKEN_INVALID", "NOT_FOUND", "OUTLIVES_PARENT", "EXPIRED"])))
 )]
 pub(super) async fn renew(

@@ -17,14 +17,14 @@ use crate::http::host_names::format_tick;
 use crate::http::reply_error::{end_reason_name, not_found};
 use crate::http::response::{HttpError, json};
 
-/// One lease, dead or alive.
+/// Get an active or recently ended lease.
 #[utoipa::path(
     get,
     path = "/v1/leases/{id}",
     tag = "leases",
     operation_id = "show",
     params(LeaseId),
-    responses((status = 200, description = "The lease", body = tenure_api::LeaseResponse)),
+    responses((status = 200, description = "State of the lease", body = tenure_api::LeaseResponse)),
     extensions(("x-codes" = json!(["NOT_FOUND"])))
 )]
 pub(super) async fn show(

@@ -20,23 +20,23 @@ use crate::http::reply_error::error_from_reply;
 use crate::http::response::{HttpError, json};
 use crate::tokens::TokenScope;
 
-/// A wait that is over.
+/// A withdrawn queue ticket.
 #[derive(Serialize, ToSchema)]
 struct WithdrawnTicket {
-    /// Which.
+    /// Number of the ticket.
     ticket: u64,
 }
 
-/// Leave the line.
+/// Withdraw a waiting request.
 ///
-/// For a wait under an `Idempotency-Key`, which a connection that ends does not end.
+/// For requests with an `Idempotency-Key`, which outlive their connection.
 #[utoipa::path(
     delete,
     path = "/v1/queue/{ticket}",
     tag = "leases",
     operation_id = "withdraw",
-    params(("ticket" = u64, Path, description = "The wait, as `ticket` named it")),
-    responses((status = 200, description = "It waits no longer", body = WithdrawnTicket)),
+    params(("ticket" = u64, Path, description = "Queue ticket, as returned in `ticket`")),
+    responses((status = 200, description = "Request was withdrawn", body = WithdrawnTicket)),
     extensions(("x-codes" = json!(["NOT_FOUND"])))
 )]
 pub(super) async fn withdraw(

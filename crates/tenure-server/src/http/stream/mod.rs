@@ -23,23 +23,25 @@ use super::response::HttpError;
 use super::websocket;
 use crate::app::App;
 
-/// Speak over a WebSocket.
+/// Send commands over a WebSocket.
 ///
-/// A text frame is an array of commands: `{"id":1,"do":"acquire",…}` with the fields of `POST /v1/leases` and perhaps a `key`,
-/// `{"id":2,"do":"renew","lease":"…","token":"…"}`, `{"id":3,"do":"release","lease":"…","token":"…"}`,
-/// `{"id":4,"do":"watch","from":"now","resource":"deploy:"}`. Answers come in any order, in arrays of `{"id":1,"ok":{…}}`,
-/// `{"id":2,"error":{…}}` with a problem, and `{"id":4,"event":{…},"at":"EPOCH-NUMBER"}`.
+/// A text frame is an array of commands: `{"id":1,"do":"acquire",…}` with the fields of `POST /v1/leases` and
+/// an optional `key`, `{"id":2,"do":"renew","lease":"…","token":"…"}`,
+/// `{"id":3,"do":"release","lease":"…","token":"…"}`,
+/// `{"id":4,"do":"watch","from":"now","resource":"deploy:"}`. Responses arrive in any order, in arrays of
+/// `{"id":1,"ok":{…}}`, `{"id":2,"error":{…}}` with a problem, and
+/// `{"id":4,"event":{…},"at":"EPOCH-NUMBER"}`.
 #[utoipa::path(
     get,
     path = "/v1/stream",
     tag = "leases",
     operation_id = "stream",
     params(
-        ("Upgrade" = Option<String>, Header, description = "`websocket`"),
-        ("Sec-WebSocket-Version" = Option<String>, Header, description = "`13`"),
-        ("Sec-WebSocket-Key" = Option<String>, Header, description = "As RFC 6455 says"),
+        ("Upgrade" = Option<String>, Header, description = "The value `websocket`"),
+        ("Sec-WebSocket-Version" = Option<String>, Header, description = "The value `13`"),
+        ("Sec-WebSocket-Key" = Option<String>, Header, description = "Key as in RFC 6455"),
     ),
-    responses((status = 101, description = "A WebSocket from now on")),
+    responses((status = 101, description = "Switched to a WebSocket")),
     extensions(("x-codes" = json!(["INVALID"])))
 )]
 pub(super) async fn stream(

@@ -30,16 +30,16 @@ const MAX_PREFIXES: usize = 64;
 /// A hundred years: more is for ever, which is asked for by leaving it out.
 const MAX_LIFETIME_MS: u64 = 100 * 365 * 24 * 60 * 60 * 1_000;
 
-/// Make a token.
+/// Create an API token.
 ///
-/// Its secret is shown once, in this answer.
+/// The secret is returned only in this response.
 #[utoipa::path(
     post,
     path = "/v1/tokens",
     tag = "tokens",
     operation_id = "createToken",
     request_body = tenure_api::ApiTokenRequest,
-    responses((status = 201, description = "The token and its secret", body = tenure_api::CreatedApiToken)),
+    responses((status = 201, description = "Token was created", body = tenure_api::CreatedApiToken)),
     extensions(("x-codes" = json!(["NAME_TAKEN", "QUOTA_EXCEEDED"])))
 )]
 pub(super) async fn create(
@@ -118,13 +118,13 @@ fn refused(error: CreateError) -> HttpError {
     }
 }
 
-/// Every token that is good, without its secret.
+/// List valid API tokens, without their secrets.
 #[utoipa::path(
     get,
     path = "/v1/tokens",
     tag = "tokens",
     operation_id = "tokens",
-    responses((status = 200, description = "The tokens", body = tenure_api::ApiTokenList)),
+    responses((status = 200, description = "List of valid tokens", body = tenure_api::ApiTokenList)),
 )]
 pub(super) async fn list(State(app): State<Arc<App>>, caller: Caller) -> Result<Response, HttpError> {
     super::must_be_unlimited(&caller)?;
@@ -136,16 +136,16 @@ pub(super) async fn list(State(app): State<Arc<App>>, caller: Caller) -> Result<
 /// How many leases are looked at while nobody else can, and how many are ended at once.
 const BATCH_SIZE: usize = 1_024;
 
-/// Revoke a token.
+/// Revoke an API token.
 ///
-/// It counts from the next request on. The leases of its principal end.
+/// Takes effect with the next request. Ends the leases and waits of its principal.
 #[utoipa::path(
     delete,
     path = "/v1/tokens/{id}",
     tag = "tokens",
     operation_id = "revokeToken",
-    params(("id" = String, Path, description = "The token, as `token.id` named it")),
-    responses((status = 200, description = "It is no longer good", body = tenure_api::RevokedApiToken)),
+    params(("id" = String, Path, description = "Token id, as returned in `token.id`")),
+    responses((status = 200, description = "Token was revoked", body = tenure_api::RevokedApiToken)),
     extensions(("x-codes" = json!(["NOT_FOUND"])))
 )]
 pub(super) async fn revoke(

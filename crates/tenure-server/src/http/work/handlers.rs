@@ -29,18 +29,17 @@ use crate::tokens::TokenScope;
 /// How long a claim lasts where nothing is said about it.
 const DEFAULT_TTL_MS: u64 = 60_000;
 
-/// Claim a piece of work.
+/// Claim a work item.
 ///
-/// An exclusive lease on `work:{work_id}` that says what its holder may do and how much of it. Nobody waits for it: what is
-/// held is refused at once.
+/// Grants an exclusive lease on `work:{work_id}` with a scope and a budget. A held item is denied at once.
 #[utoipa::path(
     post,
     path = "/v1/work/claim",
     tag = "work",
     operation_id = "claimWork",
-    params(("Idempotency-Key" = Option<String>, Header, description = "1 to 255 visible ASCII characters. The same request with the same key gets the same lease, until 60 s after it ends")),
+    params(("Idempotency-Key" = Option<String>, Header, description = "Idempotency key, 1 to 255 visible ASCII characters. Repeating the request with it returns the same lease until 60 s after it ends")),
     request_body = tenure_api::WorkClaimRequest,
-    responses((status = 201, description = "The work is yours", body = tenure_api::WorkGrant)),
+    responses((status = 201, description = "Work item was claimed", body = tenure_api::WorkGrant)),
     extensions(("x-codes" = json!(["TTL_OUT_OF_RANGE", "HOLDER_TAKEN", "HELD", "KEY_REUSED", "EXPIRED", "QUOTA_EXCEEDED"])))
 )]
 pub(super) async fn claim(
@@ -99,18 +98,18 @@ pub(super) async fn acquire_work(
     Ok(deliver(json(StatusCode::CREATED, &told), given.revoke_on_drop))
 }
 
-/// Give a part of a lease to somebody else.
+/// Derive a lease from a work lease.
 ///
-/// The new lease allows no more than this one, ends no later, and has its budget from this one's, for good: what it does
-/// not use up does not come back. When this one ends, it ends too.
+/// The derived lease allows no more than its parent, ends no later, and ends when the parent ends. Its budget
+/// is deducted from the parent; unspent budget is not returned.
 #[utoipa::path(
     post,
     path = "/v1/work/derive",
     tag = "work",
     operation_id = "deriveWork",
-    params(("Idempotency-Key" = Option<String>, Header, description = "1 to 255 visible ASCII characters. The same request with the same key gets the same lease, until 60 s after it ends")),
+    params(("Idempotency-Key" = Option<String>, Header, description = "Idempotency key, 1 to 255 visible ASCII characters. Repeating the request with it returns the same lease until 60 s after it ends")),
     request_body = tenure_api::WorkDerivationRequest,
-    responses((status = 201, description = "The new lease", body = tenure_api::WorkGrant)),
+    responses((status = 201, description = "Derived lease was granted", body = tenure_api::WorkGrant)),
     extensions(("x-codes" = json!(["TTL_OUT_OF_RANGE", "TOKEN_INVALID", "HOLDER_TAKEN", "OUT_OF_SCOPE", "NOT_FOUND", "HELD", "KEY_REUSED", "NO_AUTHORITY", "BUDGET_EXCEEDED", "OUTLIVES_PARENT", "EXPIRED", "TREE_FULL", "QUOTA_EXCEEDED"])))
 )]
 pub(super) async fn derive(
@@ -150,18 +149,17 @@ pub(super) async fn derive(
     .await
 }
 
-/// Use up something of what a lease allows.
+/// Spend budget of a work lease.
 ///
-/// All of it or nothing. With a key, a request that is repeated spends once. Spending nothing asks whether the lease
-/// lives and allows what it is for.
+/// Spends all amounts or none. Zero amounts check that the lease is active and allows `for`.
 #[utoipa::path(
     post,
     path = "/v1/work/spend",
     tag = "work",
     operation_id = "spendWork",
-    params(("Idempotency-Key" = Option<String>, Header, description = "1 to 255 visible ASCII characters. The same request with the same key spends once, and gets the same answer for 60 s")),
+    params(("Idempotency-Key" = Option<String>, Header, description = "Idempotency key, 1 to 255 visible ASCII characters. Repeating the request with it spends once and returns the same response for 60 s")),
     request_body = tenure_api::WorkSpendRequest,
-    responses((status = 200, description = "It is used up", body = tenure_api::SpendResult)),
+    responses((status = 200, description = "Budget was spent", body = tenure_api::SpendResult)),
     extensions(("x-codes" = json!(["TOKEN_INVALID", "OUT_OF_SCOPE", "NOT_FOUND", "KEY_REUSED", "NO_AUTHORITY", "BUDGET_EXCEEDED", "EXPIRED"])))
 )]
 pub(super) async fn spend(
@@ -188,16 +186,16 @@ pub(super) async fn spend(
     Ok(json(StatusCode::OK, &told))
 }
 
-/// Renew a lease on work.
+/// Renew a work lease.
 ///
-/// One that was derived is not renewed beyond the end of the lease that it was derived from.
+/// A derived lease cannot be renewed beyond the end of its parent.
 #[utoipa::path(
     post,
     path = "/v1/work/renew",
     tag = "work",
     operation_id = "renewWork",
     request_body = tenure_api::WorkRenewalRequest,
-    responses((status = 200, description = "It lives on", body = tenure_api::LeaseRenewal)),
+    responses((status = 200, description = "Lease was renewed", body = tenure_api::LeaseRenewal)),
     extensions(("x-codes" = json!(["TTL_OUT_OF_RANGE", "TOKEN_INVALID", "NOT_FOUND", "OUTLIVES_PARENT", "EXPIRED"])))
 )]
 pub(super) async fn renew(
@@ -210,14 +208,14 @@ pub(super) async fn renew(
     Ok(json(StatusCode::OK, &renew_one(&app, &caller, &id, fields).await?))
 }
 
-/// Give a lease on work back, and with it whatever was derived from it.
+/// Release a work lease and the leases derived from it.
 #[utoipa::path(
     post,
     path = "/v1/work/release",
     tag = "work",
     operation_id = "releaseWork",
     request_body = tenure_api::WorkReleaseRequest,
-    responses((status = 200, description = "It is over", body = tenure_api::LeaseResponse)),
+    responses((status = 200, description = "Lease has ended", body = tenure_api::LeaseResponse)),
     extensions(("x-codes" = json!(["TOKEN_INVALID", "NOT_FOUND"])))
 )]
 pub(super) async fn release(
@@ -230,14 +228,14 @@ pub(super) async fn release(
     Ok(json(StatusCode::OK, &release_one(&app, &caller, &id, fields).await?))
 }
 
-/// One lease on work, dead or alive: what it allows, what was used up, and what is left.
+/// Get a work lease with its scope and budget.
 #[utoipa::path(
     get,
     path = "/v1/work/{lease_id}",
     tag = "work",
     operation_id = "showWork",
-    params(("lease_id" = String, Path, description = "The lease, as `lease.id` named it")),
-    responses((status = 200, description = "The lease and what it allows", body = tenure_api::WorkResponse)),
+    params(("lease_id" = String, Path, description = "Lease id, as returned in `lease.id`")),
+    responses((status = 200, description = "Work lease, active or ended", body = tenure_api::WorkResponse)),
     extensions(("x-codes" = json!(["NOT_FOUND", "NO_AUTHORITY"])))
 )]
 pub(super) async fn show(

@@ -18,14 +18,14 @@ use crate::intents::view::{clock_anchor, view_of};
 /// answer would take none of them.
 const MAX_BYTES: usize = 1 << 20;
 
-/// Which sessions changed, waiting for one if there is none.
+/// List changed intent sessions, or wait for a change.
 #[utoipa::path(
     post,
     path = "/api/v3/worker/changes",
     tag = "worker",
     operation_id = "workerChanges",
     request_body = IntentSessionChangesRequest,
-    responses((status = 200, description = "Those sessions", body = IntentSessionChanges)),
+    responses((status = 200, description = "Sessions that changed", body = IntentSessionChanges)),
     extensions(("x-codes" = json!(["GUARD_LOST"])))
 )]
 pub(super) async fn post_changes(

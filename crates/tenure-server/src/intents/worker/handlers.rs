@@ -29,16 +29,16 @@ use crate::http::reply_error::{answer_from_reply, error_from_reply, leader_lock_
 use crate::http::response::HttpError;
 use crate::intents::view::session_state;
 
-/// Be the one worker, or stay it.
+/// Acquire or renew the leader lock.
 ///
-/// A worker that is proven dead, by another of the same boot and namespace of processes, loses the guard at once.
+/// A holder that is reported dead by a worker of the same boot and PID namespace loses the lock at once.
 #[utoipa::path(
     post,
     path = "/api/v3/worker/guard",
     tag = "worker",
     operation_id = "workerGuard",
     request_body = LeaderLockRequest,
-    responses((status = 200, description = "The guard is the asker's", body = LeaderLockGrant)),
+    responses((status = 200, description = "Lock is held by the caller", body = LeaderLockGrant)),
     extensions(("x-codes" = json!(["TTL_OUT_OF_RANGE", "HELD", "HOLDER_TAKEN", "QUOTA_EXCEEDED"])))
 )]
 pub(super) async fn post_leader_lock(
@@ -116,16 +116,16 @@ async fn reclaim_dead_worker(
 /// The most tuners: as many as the kernel looks at for one lease.
 const MAX_TUNERS: u32 = 64;
 
-/// Take a session with its leases.
+/// Take an intent session and acquire its leases.
 ///
-/// If they cannot be had, the session is over, and the answer says why.
+/// If they are unavailable, the session ends, and the response has the reason.
 #[utoipa::path(
     post,
     path = "/api/v3/worker/take",
     tag = "worker",
     operation_id = "workerTake",
     request_body = IntentSessionTakeRequest,
-    responses((status = 200, description = "Where the session is, and what it holds", body = IntentSessionStatus)),
+    responses((status = 200, description = "State and leases of the session", body = IntentSessionStatus)),
     extensions(("x-codes" = json!(["TTL_OUT_OF_RANGE", "NOT_FOUND", "GUARD_LOST", "QUOTA_EXCEEDED", "HOLDER_TAKEN"])))
 )]
 pub(super) async fn post_take(
@@ -179,16 +179,16 @@ pub(in crate::intents) async fn take(
     }
 }
 
-/// Say that a session's pipeline runs.
+/// Report that the pipeline of an intent session is running.
 ///
-/// If somebody asked for its end meanwhile, or it lost a lease, it does not run: the answer says where it is.
+/// If the session was stopped or lost a lease meanwhile, it does not run; the response has its state.
 #[utoipa::path(
     post,
     path = "/api/v3/worker/running",
     tag = "worker",
     operation_id = "workerRunning",
     request_body = IntentSessionRunningReport,
-    responses((status = 200, description = "Where the session is", body = IntentSessionStatus)),
+    responses((status = 200, description = "State of the session", body = IntentSessionStatus)),
     extensions(("x-codes" = json!(["NOT_FOUND", "GUARD_LOST"])))
 )]
 pub(super) async fn post_running(
@@ -218,16 +218,16 @@ pub(in crate::intents) async fn report_running(
     session_state(&submit(app, IntentCommand::Run { session, leader: guard, process }).await?)
 }
 
-/// Renew the guard, and the leases of these sessions.
+/// Renew the leader lock and the leases of intent sessions.
 ///
-/// A lease that is lost is never given back: its session is over.
+/// A lost lease is not restored: its session ends.
 #[utoipa::path(
     post,
     path = "/api/v3/worker/keep",
     tag = "worker",
     operation_id = "workerKeep",
     request_body = IntentSessionRenewalRequest,
-    responses((status = 200, description = "What became of them", body = IntentSessionRenewals)),
+    responses((status = 200, description = "Lock and leases after renewal", body = IntentSessionRenewals)),
     extensions(("x-codes" = json!(["TTL_OUT_OF_RANGE", "GUARD_LOST"])))
 )]
 pub(super) async fn post_renew_leases(
@@ -269,16 +269,16 @@ pub(in crate::intents) async fn renew_leases(
     Ok(IntentSessionRenewals { remaining_ms: remaining_ms(app, until), sessions })
 }
 
-/// Say that a session's pipeline is gone.
+/// End an intent session whose pipeline is gone.
 ///
-/// The session is over, and what it holds is free.
+/// Releases the leases of the session.
 #[utoipa::path(
     post,
     path = "/api/v3/worker/finish",
     tag = "worker",
     operation_id = "workerFinish",
     request_body = IntentSessionFinishRequest,
-    responses((status = 200, description = "Where the session is", body = IntentSessionStatus)),
+    responses((status = 200, description = "State of the session", body = IntentSessionStatus)),
     extensions(("x-codes" = json!(["NOT_FOUND", "GUARD_LOST"])))
 )]
 pub(super) async fn post_finish(
@@ -323,16 +323,16 @@ pub(in crate::intents) async fn finish(
     session_state(&submit(app, IntentCommand::Finish { session, guard, end, detail }).await?)
 }
 
-/// Give the guard back.
+/// Release the leader lock.
 ///
-/// Giving back what is over already is a success.
+/// Releasing an ended lock succeeds.
 #[utoipa::path(
     post,
     path = "/api/v3/worker/leave",
     tag = "worker",
     operation_id = "workerLeave",
     request_body = LeaderLockReleaseRequest,
-    responses((status = 200, description = "It is free", body = Object)),
+    responses((status = 200, description = "The lock is free", body = Object)),
     extensions(("x-codes" = json!(["GUARD_LOST"])))
 )]
 pub(super) async fn post_leader_lock_release(
@@ -375,16 +375,16 @@ pub(in crate::intents) async fn release_leader_lock(
     }
 }
 
-/// Say that the processes of these sessions are gone, and so is their worker.
+/// End intent sessions whose processes and worker are gone.
 ///
-/// They are over, and what they hold is free. Sessions of the asker's own guard stay.
+/// Releases their leases. Sessions of the caller's own leader lock are kept.
 #[utoipa::path(
     post,
     path = "/api/v3/worker/wipe",
     tag = "worker",
     operation_id = "workerWipe",
     request_body = IntentSessionWipeRequest,
-    responses((status = 200, description = "How many were over by it", body = WipeResult)),
+    responses((status = 200, description = "Number of ended sessions", body = WipeResult)),
     extensions(("x-codes" = json!(["GUARD_LOST"])))
 )]
 pub(super) async fn post_wipe(
