@@ -1,13 +1,14 @@
 //! Figures of the code's size and shape, each with a limit that only ever falls. Reads the sources as text: `rustfmt`
 //! fixes their layout.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::LazyLock;
 
 use regex::Regex;
 use serde::Deserialize;
 
+use crate::language::{self, Checker, Language, Occurrence, Parts, WordKind, descriptions};
 use crate::process::{TaskError, print_line};
 use crate::source::{SourceLines, is_test_file};
 use crate::workspace::Workspace;
@@ -17,7 +18,7 @@ use crate::workspace::Workspace;
 /// The limits are in xtask/figures.toml. Exits with 1 if a figure is above its limit.
 #[derive(clap::Args)]
 pub struct Arguments {
-    /// Also list what was counted: lease types, and functions and files with private words
+    /// Also list what was counted, such as short files, lease types and private names
     #[arg(long)]
     pub list: bool,
 }
@@ -27,13 +28,6 @@ pub struct Arguments {
 #[serde(deny_unknown_fields)]
 struct FigureConfig {
     limits: BTreeMap<String, u64>,
-    words: PrivateWords,
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct PrivateWords {
-    names: BTreeSet<String>,
 }
 
 struct CodeMetric {
@@ -46,7 +40,7 @@ struct CodeMetric {
 /// Prints the table, with `list` what was counted; fails if a figure is above its limit.
 pub fn check(workspace: &Workspace, list: bool) -> Result<(), TaskError> {
     let committed: FigureConfig = workspace.read_toml("xtask/figures.toml")?;
-    let figures = count(workspace, &committed.words.names)?;
+    let figures = count(workspace)?;
     print_line(&format!("{:<26} {:>10} {:>10}", "figure", "now", "limit"));
     for figure in &figures {
         let limit = committed.limits.get(figure.name).map_or("none".to_owned(), u64::to_string);
@@ -133,7 +127,7 @@ impl RustFile {
 }
 
 /// Every figure, in the order in which they are printed.
-fn count(workspace: &Workspace, words: &BTreeSet<String>) -> Result<Vec<CodeMetric>, TaskError> {
+fn count(workspace: &Workspace) -> Result<Vec<CodeMetric>, TaskError> {
     let sources = workspace.sources("", &["rs"])?;
     let files: Vec<_> = sources.into_iter().map(|(path, text)| RustFile { path, text }).collect();
     let of = |kind: RustFileKind| files.iter().filter(move |file| file.kind() == kind);
@@ -142,11 +136,13 @@ fn count(workspace: &Workspace, words: &BTreeSet<String>) -> Result<Vec<CodeMetr
     let short = of(RustFileKind::Product).filter(|file| file.lines() < SHORT).map(RustFile::display_path);
     let embedded = files.iter().filter(|file| file.names_embedded_ledger()).map(RustFile::display_path);
     let lease_types = of(RustFileKind::Product).flat_map(|file| file.listed(lease_types(&file.text)));
-    let functions = files.iter().flat_map(|file| file.listed(private_functions(&file.text, words)));
-    let private_files = files.iter().filter(|file| {
-        let stem = file.path.file_stem().unwrap_or_default();
-        has_private_word(&stem.to_string_lossy(), words)
-    });
+    let (mut checker, _) = language::load(workspace)?;
+    let private = checker.occurrences(workspace)?;
+    let private = |kind| private.iter().filter(move |found| found.kind == kind).map(Occurrence::to_string);
+    let types = files
+        .iter()
+        .map(|file| Parts::new(Language::Rust, &file.text))
+        .flat_map(|parts| parts.type_names().into_iter().map(str::to_owned).collect::<Vec<_>>());
     Ok(vec![
         number("rust_lines", lines(RustFileKind::Product)),
         number("rust_files", of(RustFileKind::Product).count()),
@@ -157,8 +153,10 @@ fn count(workspace: &Workspace, words: &BTreeSet<String>) -> Result<Vec<CodeMetr
         number("openapi_bytes", openapi.len()),
         list("embedded_ledger_files", embedded),
         list("lease_types", lease_types),
-        list("private_function_names", functions),
-        list("private_file_names", private_files.map(RustFile::display_path)),
+        list("private_identifiers", private(WordKind::Identifiers)),
+        list("private_file_names", private(WordKind::Files)),
+        list("repeated_type_names", repeated_types(types).into_iter()),
+        list("openapi_descriptions", poor_descriptions(&openapi, &checker).into_iter()),
     ])
 }
 
@@ -177,7 +175,6 @@ fn pattern(after_visibility: &str) -> Regex {
 
 static STRUCT: LazyLock<Regex> = LazyLock::new(|| pattern(r"struct (\w+).*\{$"));
 static FIELD: LazyLock<Regex> = LazyLock::new(|| pattern(r"(\w+)"));
-static FUNCTION: LazyLock<Regex> = LazyLock::new(|| pattern(r"(?:const )?(?:async )?(?:unsafe )?fn (\w+)"));
 
 /// The name that `pattern` finds in `line`.
 fn name<'a>(pattern: &Regex, line: &'a str) -> Option<&'a str> {
@@ -204,13 +201,33 @@ fn lease_types(text: &str) -> Vec<&str> {
     found
 }
 
-fn private_functions<'a>(text: &'a str, words: &BTreeSet<String>) -> Vec<&'a str> {
-    let names = text.lines().filter_map(|line| name(&FUNCTION, line));
-    names.filter(|name| has_private_word(name, words)).collect()
+/// A type name that is defined more often than this says too little.
+const REPEATED: usize = 4;
+
+/// Names of the same part of many modules.
+const COMMON_TYPES: [&str; 3] = ["Arguments", "Error", "Settings"];
+
+/// The names in `types` that are defined too often, each with how often.
+fn repeated_types(types: impl Iterator<Item = String>) -> Vec<String> {
+    let mut definitions: BTreeMap<String, usize> = BTreeMap::new();
+    for name in types.filter(|name| !COMMON_TYPES.contains(&name.as_str())) {
+        *definitions.entry(name).or_default() += 1;
+    }
+    definitions.retain(|_, count| *count > REPEATED);
+    definitions.iter().map(|(name, count)| format!("{name} ({count} definitions)")).collect()
 }
 
-fn has_private_word(name: &str, words: &BTreeSet<String>) -> bool {
-    name.split('_').any(|part| words.contains(part))
+/// The descriptions with private words or fewer than three words.
+fn poor_descriptions(openapi: &str, checker: &Checker) -> Vec<String> {
+    let mut poor = Vec::new();
+    for (offset, description) in descriptions(openapi) {
+        let text = description.replace("\\n", " ");
+        if text.split_whitespace().count() < 3 || checker.is_private_prose(&text) {
+            let line = 1 + openapi[..offset].matches('\n').count();
+            poor.push(format!("docs/openapi.json:{line}: {description}"));
+        }
+    }
+    poor
 }
 
 #[cfg(test)]
@@ -238,11 +255,18 @@ mod tests {
     }
 
     #[test]
-    fn private_word_matches_whole_name_parts_only() {
-        let words = BTreeSet::from(["asked".to_owned()]);
-        let text =
-            "pub(crate) async fn was_asked() {}\nfn basked() {}\nconst fn asked() {}\nlet asked = 1;\n";
-        assert_eq!(private_functions(text, &words), ["was_asked", "asked"]);
+    fn type_names_defined_more_than_four_times_are_repeated() {
+        let types = |name: &str, times: usize| vec![name.to_owned(); times];
+        let all = [types("A", 5), types("B", 4), types("Error", 9)].concat();
+        assert_eq!(repeated_types(all.into_iter()), ["A (5 definitions)"]);
+    }
+
+    #[test]
+    fn descriptions_with_fewer_than_three_words_or_private_words_are_poor() {
+        let workspace = Workspace::find().expect("the repository");
+        let (checker, _) = language::load(&workspace).expect("word lists");
+        let text = "{\n\"description\": \"The lease.\",\n\"description\": \"Time until it expires.\"\n}";
+        assert_eq!(poor_descriptions(text, &checker), ["docs/openapi.json:2: The lease."]);
     }
 
     #[test]

@@ -5,6 +5,7 @@ mod cargo;
 mod clean_build;
 mod clients;
 mod figures;
+mod language;
 mod layers;
 mod openapi_references;
 mod process;
@@ -46,6 +47,7 @@ enum Command {
     Bugs(bugs::Arguments),
     Figures(figures::Arguments),
     Fresh(clean_build::CleanBuild),
+    Language(language::Arguments),
     Advisories(cargo::Advisories),
 }
 
@@ -75,6 +77,7 @@ fn run(command: &Command) -> Result<(), TaskError> {
         Command::Bench(arguments) => arguments.run(&workspace),
         Command::Bugs(arguments) => bugs::run(&workspace, arguments),
         Command::Figures(arguments) => figures::check(&workspace, arguments.list),
+        Command::Language(arguments) => language::run(&workspace, arguments),
         Command::Fresh(arguments) => arguments.run(&workspace),
         Command::Advisories(arguments) => arguments.run(&workspace),
     }

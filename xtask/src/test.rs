@@ -9,7 +9,7 @@ use crate::process::{self, Stopwatch, TaskError, print_line};
 use crate::secret_scan::SecretScan;
 use crate::tools::{self, AGENTS, DENY, NEXTEST};
 use crate::workspace::Workspace;
-use crate::{clients, figures, layers, requirements, surface};
+use crate::{clients, figures, language, layers, requirements, surface};
 
 /// Installs what the tests need, then checks, lints, builds and tests everything
 ///
@@ -57,6 +57,7 @@ fn run_steps(workspace: &Workspace, arguments: &Arguments, steps: &mut TestSteps
     steps.run("layers", || layers::check(workspace))?;
     steps.run("surface", || surface::check(workspace))?;
     steps.run("figures", || figures::check(workspace, false))?;
+    steps.run("language", || language::check(workspace))?;
     steps.run("licences and sources", || licences(workspace))?;
     let traces = workspace.root.join("target/traces");
     workspace.shell.remove_path(&traces)?;

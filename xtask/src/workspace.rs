@@ -6,9 +6,9 @@ use std::path::{Path, PathBuf};
 
 use cargo_metadata::{MetadataCommand, Package};
 use serde::de::DeserializeOwned;
-use xshell::{Cmd, Shell};
+use xshell::{Cmd, Shell, cmd};
 
-use crate::process::TaskError;
+use crate::process::{self, TaskError};
 
 /// The repository, as `cargo metadata` describes it.
 pub struct Workspace {
@@ -47,6 +47,15 @@ impl Workspace {
     pub fn read_toml<T: DeserializeOwned>(&self, file: &str) -> Result<T, TaskError> {
         let read = toml::from_str(&self.shell.read_file(file)?);
         read.map_err(|error| TaskError::new(format!("{file}: {error}"), "correct the file"))
+    }
+
+    /// The files that git tracks or would add, as paths below the root.
+    pub fn git_files(&self) -> Result<Vec<PathBuf>, TaskError> {
+        let list = cmd!(self.shell, "git ls-files -z --cached --others --exclude-standard");
+        let names = process::output(list, "run this in a clone of the repository, with git installed")?;
+        // A file deleted in the working tree may still be tracked.
+        let paths = names.split('\0').map(PathBuf::from).filter(|path| self.root.join(path).is_file());
+        Ok(paths.collect())
     }
 
     /// The files below `folder` with one of these extensions: path below the root, and text.
