@@ -105,7 +105,7 @@ fn complete(document: &mut Value) {
         tidy(schema);
     }
     // The one field that is there when it is nothing.
-    document["components"]["schemas"]["Page"]["properties"]["next"]["type"] = json!(["string", "null"]);
+    document["components"]["schemas"]["LeasePage"]["properties"]["next"]["type"] = json!(["string", "null"]);
 }
 
 fn complete_operation(path: &str, method: &str, operation: &mut Value) {
