@@ -8,13 +8,13 @@ fn priority_is_fixed_during_an_attempt() {
     check(
         "
          0  agent a declares 20 FILE:a/MUTATES          -> granted 1
-         0  agent a declares 10 FILE:b/MUTATES          -> PriorityFixed { has: 20 }
-         0  agent a declares 30 FILE:b/MUTATES          -> PriorityFixed { has: 20 }
+         0  agent a declares 10 FILE:b/MUTATES          -> PriorityFixed { current: 20 }
+         0  agent a declares 30 FILE:b/MUTATES          -> PriorityFixed { current: 20 }
          0  agent a declares 20 FILE:b/MUTATES          -> granted 2
          1  agent a releases 1 2                        -> released 1 2
-         1  agent a declares 19 FILE:b/MUTATES          -> PriorityFixed { has: 20 }
+         1  agent a declares 19 FILE:b/MUTATES          -> PriorityFixed { current: 20 }
          1  agent a declares 30 FILE:b/MUTATES          -> granted 3
-         1  agent a declares 20 FILE:b/MUTATES          -> PriorityFixed { has: 30 }
+         1  agent a declares 20 FILE:b/MUTATES          -> PriorityFixed { current: 30 }
     ",
     );
 }
@@ -26,7 +26,7 @@ fn priority_survives_a_die_verdict_until_the_attempt_is_aborted() {
         "
          0  agent old declares 10 FILE:a/MUTATES        -> granted 1
          0  agent young declares 20 FILE:a/MUTATES      -> died young, dies behind old
-         1  agent young declares 21 FILE:b/MUTATES      -> PriorityFixed { has: 20 }
+         1  agent young declares 21 FILE:b/MUTATES      -> PriorityFixed { current: 20 }
          1  agent young reports ABORTED                 -> noted
          1  agent young declares 21 FILE:b/MUTATES      -> granted 2
     ",
@@ -40,7 +40,7 @@ fn priority_is_fixed_while_the_agent_is_waiting() {
         "
          0  agent young declares 20 FILE:a/MUTATES          -> granted 1
          0  agent old declares 10 FILE:a/MUTATES wait 5     -> waits t1 place 1 behind young until 5
-         4  agent old declares 11 FILE:b/MUTATES            -> PriorityFixed { has: 10 }
+         4  agent old declares 11 FILE:b/MUTATES            -> PriorityFixed { current: 10 }
          5  agent old declares 11 FILE:b/MUTATES            -> left t1 TIMED_OUT, granted 2
     ",
     );
@@ -52,7 +52,7 @@ fn attempt_ends_when_the_last_lease_expires() {
     check(
         "
          0          agent a declares 20 FILE:a/MUTATES for 10   -> granted 1
-         9.999999   agent a declares 30 FILE:b/MUTATES for 10   -> PriorityFixed { has: 20 }
+         9.999999   agent a declares 30 FILE:b/MUTATES for 10   -> PriorityFixed { current: 20 }
         10          agent a declares 30 FILE:b/MUTATES for 10   -> expired 1, granted 2
     ",
     );
@@ -122,7 +122,7 @@ fn agent_memory_is_accepted_for_five_minutes_and_only_from_the_latest_epoch() {
            1          agent a reports DIE_RESTART age 20 epoch 1        -> noted
            2          agent a reports EXECUTING age 20 epoch 2          -> noted
            3          agent a reports EXECUTING age 20 epoch 1          -> MemoryStale { epoch: 2 }
-           3          agent a reports EXECUTING age 21 epoch 2          -> PriorityFixed { has: 20 }
+           3          agent a reports EXECUTING age 21 epoch 2          -> PriorityFixed { current: 20 }
          300.999999   agent a reports EXECUTING age 20 epoch 2          -> noted
          301          agent a reports EXECUTING age 20 epoch 3          -> MemoryStale { epoch: 2 }
          301          agent a reports EXECUTING                         -> noted

@@ -95,12 +95,12 @@ fn edit(agent: CodingAgent) -> (&'static str, Value) {
 
 /// Whether the edit happens after this answer, as it was measured with the agents themselves.
 fn lets_through(agent: CodingAgent, answer: &HookResponse) -> bool {
-    let output: Value = serde_json::from_str(&answer.stdout).unwrap_or_default();
-    let output = &output["hookSpecificOutput"];
+    let response: Value = serde_json::from_str(&answer.stdout).unwrap_or_default();
+    let output = &response["hookSpecificOutput"];
     let has_reason = |reason: &Value| reason.as_str().is_some_and(|reason| !reason.trim().is_empty());
     let denies = output["permissionDecision"] == "deny" && output["hookEventName"] == "PreToolUse";
-    let blocks = output["decision"] == "block";
-    let stops = output["continue"] == false;
+    let blocks = response["decision"] == "block";
+    let stops = response["continue"] == false;
     let is_blocked = match (agent, answer.code) {
         (CodingAgent::Claude, 2) => true,
         (CodingAgent::Claude, 0) => denies || blocks,
@@ -109,13 +109,13 @@ fn lets_through(agent: CodingAgent, answer: &HookResponse) -> bool {
         (CodingAgent::Codex, 0) => {
             !stops
                 && (denies && has_reason(&output["permissionDecisionReason"])
-                    || blocks && has_reason(&output["reason"]))
+                    || blocks && has_reason(&response["reason"]))
         }
-        (CodingAgent::Gemini, 2) => !answer.stderr.trim().is_empty() || output["decision"] == "deny",
-        (CodingAgent::Gemini, 0) => output["decision"] == "deny" || blocks || stops,
+        (CodingAgent::Gemini, 2) => !answer.stderr.trim().is_empty() || response["decision"] == "deny",
+        (CodingAgent::Gemini, 0) => response["decision"] == "deny" || blocks || stops,
         (CodingAgent::Cursor, 2) => true,
-        (CodingAgent::Cursor, 0) => output["permission"] == "deny",
-        (CodingAgent::OpenCode, 0) => output["decision"] == "deny",
+        (CodingAgent::Cursor, 0) => response["permission"] == "deny",
+        (CodingAgent::OpenCode, 0) => response["decision"] == "deny",
         _ => false,
     };
     !is_blocked

@@ -49,7 +49,7 @@ fn requests_decided_during_a_failed_write_are_unavailable() {
         0    wrote                      -> publish resumed at 0
         1    ann: acquire db ann 10     -> append issued 1 until 11
         1    bob: acquire ci bob 10     -> nothing
-        2    failed unknown             -> ann: outcome unknown; bob: unavailable; step down Unknown
+        2    failed unknown             -> ann: outcome unknown; bob: unavailable; step down OutcomeUnknown
         ",
     );
 }

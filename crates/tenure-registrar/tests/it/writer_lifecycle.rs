@@ -42,7 +42,7 @@ fn after_an_append_of_unknown_outcome_its_requests_are_answered_outcome_unknown(
         0    wrote                      -> publish resumed at 0
         1    ann: acquire db ann 10     -> append issued 1 until 11
         1    bob: acquire db bob 10     -> nothing
-        2    failed unknown             -> ann: outcome unknown; bob: unavailable; step down Unknown
+        2    failed unknown             -> ann: outcome unknown; bob: unavailable; step down OutcomeUnknown
         ",
     );
 }
@@ -53,7 +53,7 @@ fn a_failed_start_answers_requests_unavailable() {
         "
         0    start                      -> append resumed at 0
         1    ann: acquire db ann 10     -> nothing
-        2    failed unknown             -> ann: unavailable; step down Unknown
+        2    failed unknown             -> ann: unavailable; step down OutcomeUnknown
         ",
     );
 }

@@ -143,10 +143,7 @@ mod tests {
                 assert!(text.contains(&address), "{address}");
             }
         }
-        assert_eq!(
-            row(&table, &["effects.setCurrent"]),
-            "mutates POST /api/v1/effects/set Show another effect"
-        );
+        assert_eq!(row(&table, &["effects.setCurrent"]), "mutates POST /api/v1/effects/set Select an effect");
         assert_eq!(row(&table, &["render.stream.start"]), "streams - Show frames that the owner sends");
         let values = command_values();
         let set = values.iter().find(|value| value["name"] == "parameters.set").unwrap();
