@@ -49,10 +49,10 @@ pub const SAFETY_MARGIN: TickDuration = TickDuration::from_millis(50);
 /// for two clocks that do not run alike; clocks that differ by more are caught by fences only.
 ///
 /// ```
-/// use tenure_client::believed_until;
-/// use tenure_core::kernel::Span;
-/// assert_eq!(believed_until(1_000_000, Span::from_secs(10)), 1_000_000 + 9_950_000 - 50_000);
-/// assert_eq!(believed_until(7, Span::from_millis(50)), 7, "too short to be believed at all");
+/// use tenure_client::local_deadline;
+/// use tenure_core::kernel::TickDuration;
+/// assert_eq!(local_deadline(1_000_000, TickDuration::from_secs(10)), 1_000_000 + 9_950_000 - 50_000);
+/// assert_eq!(local_deadline(7, TickDuration::from_millis(50)), 7, "too short to be believed at all");
 /// ```
 pub fn local_deadline(sent: u64, valid_for: TickDuration) -> u64 {
     let drift = valid_for.0.div_ceil(200);

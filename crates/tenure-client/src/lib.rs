@@ -3,22 +3,22 @@
 //! ```no_run
 //! # async fn example() -> Result<(), Box<dyn std::error::Error>> {
 //! use std::time::Duration;
-//! use tenure_client::{Acquire, Client, Wait};
+//! use tenure_client::{AcquireRequest, Client, WaitLimit};
 //!
 //! let client = Client::from_environment()?;
-//! let wanted = Acquire::new("deploy:prod", "ci-42", Duration::from_secs(30));
-//! let guard = client.hold(wanted).wait(Wait::For(Duration::from_secs(300))).await?;
+//! let request = AcquireRequest::new("deploy:prod", "ci-42", Duration::from_secs(30));
+//! let lease = client.hold(request).wait(WaitLimit::For(Duration::from_secs(300))).await?;
 //! for step in ["build", "upload", "switch"] {
-//!     let fence = guard.check()?; // right before each effect
+//!     let fence = lease.check()?; // right before each effect
 //!     println!("{step} with fence {}", fence.0);
 //! }
-//! guard.release().await?;
+//! lease.release().await?;
 //! # Ok(())
 //! # }
 //! ```
 //!
 //! [`Client`] has one method per request. [`Client::hold`] does the rest: it waits, keeps the lease alive, and its
-//! [`Guard`] stops believing before anybody else can hold the lease. [`agent`] does the same for agents, which declare
+//! [`HeldLease`] stops believing before anybody else can hold the lease. [`agent`] does the same for agents, which declare
 //! everything that they are about to touch.
 //!
 //! Below that, [`KeepAlive`] is a step function like the registrar: it is told what happened and what the local clock

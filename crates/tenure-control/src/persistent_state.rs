@@ -60,9 +60,9 @@ impl PersistentState {
     /// Reads what was written.
     ///
     /// ```
-    /// use tenure_control::{Stored, StoredError};
-    /// assert_eq!(Stored::from_json(&Stored::default().to_json()), Ok(Stored::default()));
-    /// assert_eq!(Stored::from_json(r#"{"version": 9}"#), Err(StoredError::UnknownVersion(9)));
+    /// use tenure_control::{PersistentState, PersistentStateError};
+    /// assert_eq!(PersistentState::from_json(&PersistentState::default().to_json()), Ok(PersistentState::default()));
+    /// assert_eq!(PersistentState::from_json(r#"{"version": 9}"#), Err(PersistentStateError::UnknownVersion(9)));
     /// ```
     pub fn from_json(text: &str) -> Result<Self, PersistentStateError> {
         let value: Value = serde_json::from_str(text).map_err(|error| syntax_error(&error))?;

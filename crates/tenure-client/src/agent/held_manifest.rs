@@ -19,9 +19,9 @@ use crate::hold::{LeaseLost, WaitLimit};
 
 /// Everything that one declaration got. It is kept alive, and dropping it gives it back, in the background.
 ///
-/// An agent that cannot be sure pauses. Ask [`Claim::check`] right before each effect on what the leases protect. When a
+/// An agent that cannot be sure pauses. Ask [`HeldManifest::check`] right before each effect on what the leases protect. When a
 /// heartbeat does not get through, it says [`CheckError::Paused`] at once; when one gets through in time, work may go on
-/// ([`Claim::resumed`]). When a lease is over or may be, it says [`CheckError::LeaseLost`], for good: [`Claim::reacquire`].
+/// ([`HeldManifest::resumed`]). When a lease is over or may be, it says [`CheckError::Lost`], for good: [`HeldManifest::reacquire`].
 pub struct HeldManifest {
     agent: Agent,
     intents: Vec<AgentIntent>,
@@ -68,7 +68,7 @@ impl HeldManifest {
         self.status.borrow().check(boot_microseconds())
     }
 
-    /// Whether [`Claim::check`] has no doubt.
+    /// Whether [`HeldManifest::check`] has no doubt.
     pub fn is_valid(&self) -> bool {
         self.check().is_ok()
     }
@@ -135,7 +135,7 @@ impl HeldManifest {
 
     /// Asks what is true of the leases, and declares the same anew with the same priority. Heartbeats end before.
     ///
-    /// Others may have had some of it meanwhile: [`Claim::is_continuous`] says whether what the agent saw before still counts.
+    /// Others may have had some of it meanwhile: [`HeldManifest::is_continuous`] says whether what the agent saw before still counts.
     pub async fn reacquire(self) -> Result<HeldManifest, DeclareError> {
         let priority_guard = self.agent.priority.pin();
         self.detach().await;

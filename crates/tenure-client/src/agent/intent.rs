@@ -6,8 +6,8 @@ use tenure_api::{ManifestIntent, ManifestObject, ResourceAccess};
 /// One thing that an agent is about to touch, and in which way.
 ///
 /// ```
-/// use tenure_client::agent::Intent;
-/// let intent = Intent::mutates("FILE:src/lib.rs");
+/// use tenure_client::agent::AgentIntent;
+/// let intent = AgentIntent::mutates("FILE:src/lib.rs");
 /// assert_eq!((intent.predicate.as_str(), intent.resource.as_str()), ("MUTATES", "FILE:src/lib.rs"));
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

@@ -3,16 +3,16 @@
 //! ```no_run
 //! # async fn example() -> Result<(), Box<dyn std::error::Error>> {
 //! use tenure_client::Client;
-//! use tenure_client::agent::{Agent, Doubt, Intent};
+//! use tenure_client::agent::{Agent, AgentIntent, CheckError};
 //!
 //! let client = Client::from_environment()?;
 //! let agent = Agent::new(&client, "agent-1");
-//! let wanted = [Intent::mutates("FILE:src/lib.rs"), Intent::consumes("FILE:src/api/")];
+//! let wanted = [AgentIntent::mutates("FILE:src/lib.rs"), AgentIntent::consumes("FILE:src/api/")];
 //! let mut claim = agent.declare(wanted).await?;
 //! for step in ["read", "write", "test"] {
-//!     while let Err(doubt) = claim.check() { // right before each effect
-//!         match doubt {
-//!             Doubt::Lost(_) => claim = claim.reacquire().await?,
+//!     while let Err(error) = claim.check() { // right before each effect
+//!         match error {
+//!             CheckError::Lost(_) => claim = claim.reacquire().await?,
 //!             _ => drop(claim.resumed().await),
 //!         }
 //!     }

@@ -29,7 +29,7 @@ pub(super) enum KeepAliveCommand {
 
 /// A lease that is held and kept alive. Dropping it gives the lease back, in the background.
 ///
-/// Ask [`Guard::check`] right before each effect on what the lease protects, and hand its fence to whatever can refuse a
+/// Ask [`HeldLease::check`] right before each effect on what the lease protects, and hand its fence to whatever can refuse a
 /// writer that is late: a process may be stopped between the question and the effect, and no client can prevent that.
 pub struct HeldLease {
     state: watch::Receiver<LeaseSnapshot>,
@@ -88,7 +88,7 @@ impl HeldLease {
         }
     }
 
-    /// The local deadline, in microseconds of CLOCK_BOOTTIME: when [`Guard::check`] says no, unless the lease is renewed
+    /// The local deadline, in microseconds of CLOCK_BOOTTIME: when [`HeldLease::check`] says no, unless the lease is renewed
     /// before. Nobody else can hold the lease before it.
     pub fn deadline(&self) -> u64 {
         let until = self.state.borrow().deadline;
@@ -96,7 +96,7 @@ impl HeldLease {
         until
     }
 
-    /// Resolves when the local deadline is another than was last told, by this or by [`Guard::deadline`]: no
+    /// Resolves when the local deadline is another than was last told, by this or by [`HeldLease::deadline`]: no
     /// change is missed between two calls.
     pub async fn deadline_changed(&self) -> u64 {
         let mut state = self.state.clone();

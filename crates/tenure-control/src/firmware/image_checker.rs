@@ -45,10 +45,10 @@ impl ImagePart {
 /// Looks at an image while it comes in. After a flaw it says that flaw whatever comes.
 ///
 /// ```
-/// use tenure_control::firmware::{Check, Flaw};
-/// let mut check = Check::default();
-/// assert_eq!(check.feed(b"PK\x03\x04"), Err(Flaw::Magic));
-/// assert_eq!(check.finish(), Err(Flaw::Magic));
+/// use tenure_control::firmware::{ImageChecker, ImageError};
+/// let mut check = ImageChecker::default();
+/// assert_eq!(check.feed(b"PK\x03\x04"), Err(ImageError::Magic));
+/// assert_eq!(check.finish(), Err(ImageError::Magic));
 /// ```
 #[derive(Clone)]
 pub struct ImageChecker {

@@ -8,12 +8,12 @@ use crate::rules::names::InvalidInput;
 ///
 /// ```
 /// use tenure_core::authority::Budget;
-/// let budget = Budget { tokens: 100, tool_calls: 3, ..Budget::NOTHING };
-/// let call = Budget { tokens: 40, tool_calls: 1, ..Budget::NOTHING };
+/// let budget = Budget { tokens: 100, tool_calls: 3, ..Budget::ZERO };
+/// let call = Budget { tokens: 40, tool_calls: 1, ..Budget::ZERO };
 /// let left = budget.minus(call).unwrap();
 /// assert_eq!((left.tokens, left.tool_calls), (60, 2));
 /// // All or nothing: there would be tool calls, but not enough tokens.
-/// assert!(left.minus(Budget { tokens: 61, tool_calls: 1, ..Budget::NOTHING }).is_err());
+/// assert!(left.minus(Budget { tokens: 61, tool_calls: 1, ..Budget::ZERO }).is_err());
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub struct Budget {

@@ -28,13 +28,13 @@ pub struct Authority {
 /// ```
 /// use tenure_core::authority::{AuthorityLease, Budget, LeaseScope, Purpose};
 /// use tenure_core::kernel::Tick;
-/// let budget = Budget { tokens: 1_000, ..Budget::MOST };
+/// let budget = Budget { tokens: 1_000, ..Budget::MAX };
 /// let mut lease = AuthorityLease::new("T-17", LeaseScope::Unlimited, budget, Tick(60_000_000));
-/// let part = Budget { tokens: 400, ..Budget::NOTHING };
+/// let part = Budget { tokens: 400, ..Budget::ZERO };
 /// let child = lease.derive("T-17/tests", LeaseScope::Unlimited, part, Tick(30_000_000)).unwrap();
-/// assert_eq!((lease.left().tokens, child.left().tokens), (600, 400));
+/// assert_eq!((lease.remaining().tokens, child.remaining().tokens), (600, 400));
 /// assert!(!child.is_signed(), "only the registrar makes a lease of it");
-/// assert!(lease.spend(Budget { tokens: 601, ..Budget::NOTHING }, &Purpose::default()).is_err());
+/// assert!(lease.spend(Budget { tokens: 601, ..Budget::ZERO }, &Purpose::default()).is_err());
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AuthorityLease {

@@ -64,10 +64,10 @@ impl<'a> ResourcePattern<'a> {
 /// Whether two resources have something in common.
 ///
 /// ```
-/// use tenure_core::rules::overlap::overlap;
-/// assert!(overlap("FILE:src/", "FILE:src/lib.rs") && !overlap("FILE:src", "FILE:src/lib.rs"));
-/// assert!(overlap("FILE:src/*.rs", "FILE:src/lib.rs"));
-/// assert!(!overlap("deploy:a/", "deploy:a/b"));
+/// use tenure_core::rules::overlap::overlaps;
+/// assert!(overlaps("FILE:src/", "FILE:src/lib.rs") && !overlaps("FILE:src", "FILE:src/lib.rs"));
+/// assert!(overlaps("FILE:src/*.rs", "FILE:src/lib.rs"));
+/// assert!(!overlaps("deploy:a/", "deploy:a/b"));
 /// ```
 pub fn overlaps(one: &str, other: &str) -> bool {
     one == other || ResourcePattern::from_name(one).overlaps(ResourcePattern::from_name(other))

@@ -5,9 +5,9 @@
 /// Whether a lease that ends at `expires_at` is over at `now`. At equality it is dead.
 ///
 /// ```
-/// use tenure_core::rules::time::is_over;
-/// assert!(!is_over(9, 10));
-/// assert!(is_over(10, 10));
+/// use tenure_core::rules::time::is_expired;
+/// assert!(!is_expired(9, 10));
+/// assert!(is_expired(10, 10));
 /// ```
 pub const fn is_expired(now: u64, expires_at: u64) -> bool {
     now >= expires_at

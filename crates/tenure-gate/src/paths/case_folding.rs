@@ -21,9 +21,9 @@ const BY_NATURE: [u64; 9] =
 /// characters that nobody sees. A name that is not UTF-8 stays as it is, since such folders compare it byte by byte.
 ///
 /// ```
-/// use tenure_gate::paths::fold;
-/// assert_eq!(fold("Straße".as_ref()), fold("STRASSE".as_ref()));
-/// assert_eq!(fold("u\u{308}".as_ref()), fold("\u{dc}".as_ref()));
+/// use tenure_gate::paths::fold_case;
+/// assert_eq!(fold_case("Straße".as_ref()), fold_case("STRASSE".as_ref()));
+/// assert_eq!(fold_case("u\u{308}".as_ref()), fold_case("\u{dc}".as_ref()));
 /// ```
 pub fn fold_case(name: &OsStr) -> Cow<'_, OsStr> {
     let Some(text) = name.to_str() else { return Cow::Borrowed(name) };

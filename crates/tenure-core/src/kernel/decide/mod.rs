@@ -26,9 +26,9 @@ use crate::rules::names::check_name;
 /// A lease past its end counts as free even if nobody has sent [`Command::Expire`] yet.
 ///
 /// ```
-/// use tenure_core::kernel::{Answer, Command, State, Tick, decide};
-/// let decision = decide(&State::default(), &Command::Expire { most: 100 }, Tick(0));
-/// assert_eq!(decision.answer, Answer::Swept { more: false });
+/// use tenure_core::kernel::{Command, CommandOutcome, KernelState, Tick, decide};
+/// let decision = decide(&KernelState::default(), &Command::Expire { max_ended: 100 }, Tick(0));
+/// assert_eq!(decision.outcome, CommandOutcome::Swept { more: false });
 /// assert!(decision.events.is_empty());
 /// ```
 pub fn decide(state: &KernelState, command: &Command, now: Tick) -> Decision {

@@ -18,11 +18,11 @@ impl KernelState {
     /// in between. Limits and the ledger's tag are not part of it.
     ///
     /// ```
-    /// use tenure_core::kernel::State;
+    /// use tenure_core::kernel::KernelState;
     /// let mut bytes = Vec::new();
-    /// State::default().save(&mut |piece| bytes.extend_from_slice(piece));
-    /// let state = State::restore(&bytes, Default::default(), Default::default(), Default::default());
-    /// assert_eq!(state.map(|state| state.snapshot()), Ok(State::default().snapshot()));
+    /// KernelState::default().save(&mut |piece| bytes.extend_from_slice(piece));
+    /// let state = KernelState::restore(&bytes, Default::default(), Default::default(), Default::default());
+    /// assert_eq!(state.map(|state| state.snapshot()), Ok(KernelState::default().snapshot()));
     /// ```
     pub fn save(&self, write: &mut dyn FnMut(&[u8])) {
         let mut saving = CheckpointEncoder {
