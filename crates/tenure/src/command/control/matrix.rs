@@ -144,7 +144,7 @@ mod tests {
             }
         }
         assert_eq!(row(&table, &["effects.setCurrent"]), "mutates POST /api/v1/effects/set Select an effect");
-        assert_eq!(row(&table, &["render.stream.start"]), "streams - Show frames that the owner sends");
+        assert_eq!(row(&table, &["render.stream.start"]), "streams - Start a render stream");
         let values = command_values();
         let set = values.iter().find(|value| value["name"] == "parameters.set").unwrap();
         assert_eq!(set["rest"], json!(["POST /api/v1/parameters", "PATCH /api/v1/parameters"]));
