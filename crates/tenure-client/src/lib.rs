@@ -22,7 +22,7 @@
 //! everything that they are about to touch.
 //!
 //! Below that, [`KeepAlive`] is a step function like the registrar: it is told what happened and what the local clock
-//! says, and answers with what to send. [`believed_until`] is the rule it stops by, [`FenceGate`] the one
+//! says, and answers with what to send. [`local_deadline`] is the rule it stops by, [`FenceGate`] the one
 //! by which a resource refuses whoever is late all the same; [`FenceFile`] keeps it in a file.
 
 // What other crates and users rely on says what it is for.

@@ -25,7 +25,7 @@ pub enum InterceptionMechanism {
     Hook,
     /// Its shell is Tenure's, which watches every call.
     Shim,
-    /// The same for the agent as a whole, if it was started as [`guarded`] says.
+    /// The same for the agent as a whole, if it was started as [`guard_command`] says.
     Guard,
     /// The server watches the tree, and writes down what no lease explains. It stops nothing.
     Audit,

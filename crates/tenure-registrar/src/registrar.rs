@@ -173,7 +173,7 @@ impl Registrar {
         }
     }
 
-    /// The first half of a step with [`Input::Asked`]: the request is stamped and waits, or is refused. The other half
+    /// The first half of a step with [`Input::Request`]: the request is stamped and waits, or is refused. The other half
     /// follows with [`Input::Woken`], once for all that came in together: else the first would be a batch of its own.
     pub fn enqueue(&mut self, caller: RequestId, command: Command, microseconds: u64) -> Option<Effect> {
         let now = self.stamper.stamp(microseconds);

@@ -53,7 +53,7 @@ impl TestClient {
         self.read_response()
     }
 
-    /// A request whose answer is read later, with [`TestClient::answer`].
+    /// A request whose answer is read later, with [`TestClient::read_response`].
     pub fn send(&mut self, line: &str, key: Option<&str>, body: &str) -> io::Result<()> {
         let mut headers = vec![format!("Host: {}", self.address), bearer(&self.admin)];
         headers.push("Content-Type: application/json".into());

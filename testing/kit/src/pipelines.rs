@@ -142,7 +142,7 @@ impl PipelineFixture {
         view
     }
 
-    /// Waits until a session runs, and its script has come to [`FOREVER`].
+    /// Waits until a session runs, and its script has come to [`ENDLESS_SCRIPT`].
     pub fn wait_until_running(&self, session: &str) -> Value {
         let view = self.wait_for_state(session, "RUNNING");
         wait_until("its script has begun", || self.path(&format!("begun-{session}")).exists());

@@ -31,7 +31,7 @@ pub struct LeaseFilter {
 impl Client {
     /// Asks for a lease, and waits for it as long as the request says.
     ///
-    /// If the answer is lost, [`Error::Unknown`] says so; with a key the same request finds the same lease again. To
+    /// If the answer is lost, [`Error::OutcomeUnknown`] says so; with a key the same request finds the same lease again. To
     /// have all this done, and the lease kept alive, use [`Client::hold`].
     pub async fn acquire(
         &self,

@@ -13,7 +13,7 @@ use crate::key::IdempotencyKey;
 const WORK: &str = "/v1/work";
 
 impl Client {
-    /// Claims a piece of work. If the answer is lost, [`Error::Unknown`] says so; with a key the same request finds the same
+    /// Claims a piece of work. If the answer is lost, [`Error::OutcomeUnknown`] says so; with a key the same request finds the same
     /// lease again.
     pub async fn claim_work(
         &self,

@@ -31,7 +31,7 @@ pub enum WaitLimit {
 }
 
 /// A lease that will be held: `.await` it. Dropping it before it is done leaves the queue, and gives back what came
-/// meanwhile; [`Client::settle`] waits until that is done.
+/// meanwhile; [`Client::drain`] waits until that is done.
 #[must_use = "nothing is asked for before it is awaited"]
 pub struct HoldRequest {
     client: Client,

@@ -24,7 +24,7 @@ pub struct RenderStream {
     session: Option<RenderSession>,
     started: u64,
     frames_without_stream: u64,
-    /// It ran out, and [`Stream::poll_expiry`] has not said so yet.
+    /// It ran out, and [`RenderStream::poll_expiry`] has not said so yet.
     has_unreported_expiry: bool,
 }
 
@@ -87,7 +87,7 @@ impl RenderStream {
         Problem::new(ProblemCode::StreamNotActive, message)
     }
 
-    /// When to call [`Stream::poll_expiry`].
+    /// When to call [`RenderStream::poll_expiry`].
     pub fn next_deadline(&self) -> Option<Tick> {
         let session =
             self.session.as_ref().filter(|session| session.ended.is_none() || self.has_unreported_expiry)?;

@@ -56,7 +56,7 @@ impl Budget {
     /// How many bytes [`Self::canonical_bytes`] has.
     pub const BYTES: usize = 4 * 8;
 
-    /// Sees that no amount is over [`Self::LARGEST`].
+    /// Sees that no amount is over [`Self::MAX_AMOUNT`].
     pub fn check(self) -> Result<(), InvalidInput> {
         if self.amounts().into_iter().all(|amount| amount <= Self::MAX_AMOUNT) {
             return Ok(());

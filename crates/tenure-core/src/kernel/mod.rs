@@ -1,5 +1,5 @@
 //! Decides what happens to leases: [`decide`] says which events a [`Command`] leads to, and
-//! [`State::apply`] records them. Nothing else changes the state.
+//! [`KernelState::apply`] records them. Nothing else changes the state.
 
 mod admission;
 mod agent;

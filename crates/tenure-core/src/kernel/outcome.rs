@@ -19,7 +19,7 @@ pub struct Decision {
     pub events: Vec<Event>,
     /// What to tell the caller once the events are durable.
     pub outcome: CommandOutcome,
-    /// More waiters have their turn than one decision lets in: [`Serve`](super::Command::Serve) lets in the rest.
+    /// More waiters have their turn than one decision lets in: [`Serve`](super::Command::ServeWaiters) lets in the rest.
     pub has_more_waiters: bool,
 }
 

@@ -39,7 +39,7 @@ impl InvalidInput {
     }
 }
 
-/// Checks a stored id: not empty, at most [`MAX_ID_BYTES`] bytes, no control character but [`JOINT`].
+/// Checks a stored id: not empty, at most [`MAX_ID_BYTES`] bytes, no control character but [`ID_SEPARATOR`].
 pub fn check_id(field: &'static str, id: &str) -> Result<(), InvalidInput> {
     check_length(field, id.len(), MAX_ID_BYTES)?;
     check_characters(field, id.chars().filter(|character| *character != ID_SEPARATOR))

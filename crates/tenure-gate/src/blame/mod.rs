@@ -33,7 +33,7 @@ pub enum LineAuthor {
 /// A line and whose it is.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BlamedLine {
-    /// From 1. In the one line that stands for a whole file (see [`LineAttribution::report`]), 0.
+    /// From 1. In the one line that stands for a whole file (see [`LineAttribution::blame_lines`]), 0.
     pub number: usize,
     /// The line without its end. What is not UTF-8 is shown as `�`.
     pub text: String,

@@ -33,7 +33,7 @@ const PATHSPEC_VARIABLES: [&str; 4] =
     ["GIT_LITERAL_PATHSPECS", "GIT_GLOB_PATHSPECS", "GIT_NOGLOB_PATHSPECS", "GIT_ICASE_PATHSPECS"];
 
 /// Whether a variable of this name decides what a command of git does to the working tree. Of an environment that is handed to
-/// [`overwritten`](super::overwritten), these count and no others.
+/// [`impact`](super::impact), these count and no others.
 pub fn is_git_variable(name: &OsStr) -> bool {
     let numbered =
         || NUMBERED_CONFIG_PREFIXES.iter().any(|begin| name.as_bytes().starts_with(begin.as_bytes()));

@@ -31,7 +31,7 @@ impl PayloadError {
 pub enum PayloadErrorKind {
     #[error("the hook was given nothing")]
     Empty,
-    /// More than [`super::MOST_BYTES`], or more values than any agent sends.
+    /// More than [`super::MAX_PAYLOAD_BYTES`], or more values than any agent sends.
     #[error("the hook was given too much: at most 16 MiB and a million values are read")]
     TooLarge,
     /// Bytes that are not UTF-8.
@@ -71,7 +71,7 @@ pub enum PayloadErrorKind {
     /// A tool that changes files names none.
     #[error("the tool changes files, but it is not said which")]
     NoPath,
-    /// More than [`super::MOST_PATHS`].
+    /// More than [`super::MAX_PATHS`].
     #[error("one call names more than 1,000 files")]
     TooManyPaths,
     /// A patch in which no file is named.

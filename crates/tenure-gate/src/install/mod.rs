@@ -1,6 +1,6 @@
 //! How hooks get into an agent's settings or into git, and out again exactly.
 //!
-//! Everything is planned first, by reading, and can be shown; [`carry_out`] then does it. Settings belong to the person:
+//! Everything is planned first, by reading, and can be shown; [`apply_plan`] then does it. Settings belong to the person:
 //! what was there stays, byte by byte, and comes back byte by byte.
 
 mod agent_settings;

@@ -15,7 +15,7 @@ pub struct AgentProcess {
     pub name: String,
 }
 
-/// The agent above the process that asks, which is a hook or a shell: it lives as long as what it holds. [`choose`] says
+/// The agent above the process that asks, which is a hook or a shell: it lives as long as what it holds. [`choose_agent`] says
 /// which one that is.
 ///
 /// An error if nobody is above it.

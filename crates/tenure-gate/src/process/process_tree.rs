@@ -161,7 +161,7 @@ pub struct ProcessExitWatch(OwnedFd);
 
 impl ProcessExitWatch {
     /// Watches this process. `None` if it is dead already, or if no descriptor could be had: before anything is taken from
-    /// it, [`Process::liveness`] says which.
+    /// it, [`ProcessId::liveness`] says which.
     pub fn of(process: &ProcessId) -> Option<ProcessExitWatch> {
         let pid = Pid::from_raw(i32::try_from(process.pid).ok()?)?;
         let watch = ProcessExitWatch(pidfd_open(pid, PidfdFlags::empty()).ok()?);

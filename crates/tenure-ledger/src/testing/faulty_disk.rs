@@ -17,7 +17,7 @@ use crate::embedded::{Disk, DiskFile};
 /// A disk that crashes, loses what was not synced, fills up, fails, stalls and lies, all by its seed.
 ///
 /// Clones are the same disk. What was synced is always there after a power cut; of the rest, see
-/// [`FaultyDisk::restart`].
+/// [`FaultyDisk::restart_after_power_cut`].
 #[derive(Clone)]
 pub struct FaultyDisk(Arc<Mutex<DiskState>>);
 

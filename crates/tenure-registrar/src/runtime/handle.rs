@@ -32,7 +32,7 @@ impl Handle {
         self.inbox.push(&*self.clock, command, most, Box::new(respond));
     }
 
-    /// Asks for something that may have to wait. `respond` is called as by [`Self::ask`]; if it is told that the request
+    /// Asks for something that may have to wait. `respond` is called as by [`Self::submit`]; if it is told that the request
     /// waits in line, `over` is told once that is over. It is dropped untold when nobody can tell any more, because
     /// the writer has ended.
     pub fn submit_queued(

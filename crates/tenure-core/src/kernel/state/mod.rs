@@ -58,7 +58,7 @@ use super::name::{Holder, Principal, Resource};
 use super::value::{Fence, LedgerTag, Tick, TickDuration, Ticket};
 use crate::rules::time::is_expired;
 
-/// The kernel's state. It changes by [`State::apply`] only, and is kept as bytes by [`State::save`].
+/// The kernel's state. It changes by [`KernelState::apply`] only, and is kept as bytes by [`KernelState::save`].
 #[derive(Debug, Clone)]
 pub struct KernelState {
     tag: LedgerTag,

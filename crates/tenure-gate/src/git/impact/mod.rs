@@ -44,7 +44,7 @@ pub struct GitImpact {
 }
 
 /// Which files of the working tree this command line would change or lose, run in `cwd`. `arguments` begin with the name of
-/// the program. `environment` is that of the program; of that, what [`is_git_variable`](super::tells_git) says counts, and what is not
+/// the program. `environment` is that of the program; of that, what [`is_git_variable`](super::is_git_variable) says counts, and what is not
 /// there is not set, whatever the environment of this process says.
 ///
 /// Nothing if it would change none, or if there is no working tree.

@@ -21,7 +21,7 @@ use crate::daemon::{
 };
 use crate::message::print_stderr;
 
-/// How long an answer may take. Twice that and the start of a server, after the payload and [`LONGEST_WAIT`], stay below the
+/// How long an answer may take. Twice that and the start of a server, after the payload and [`MAX_WAIT_MICROSECONDS`], stay below the
 /// 240 s that hooks are given.
 const RESPONSE_TIMEOUT: Duration = Duration::from_secs(12);
 /// The longest that a hook waits in all, in microseconds. A second file of the call may be due later than the first.

@@ -19,7 +19,7 @@ use crate::kernel::state::{ClockAnchor, ClockState, HashKey, KernelState, Slot};
 use crate::kernel::value::{Fence, IdempotencyKey, LedgerTag, Tick, Ticket};
 
 impl KernelState {
-    /// The state that [`State::save`] wrote. It holds what [`State::check_invariants`] asks for, whatever the
+    /// The state that [`KernelState::save`] wrote. It holds what [`KernelState::check_invariants`] asks for, whatever the
     /// bytes are; that they are the ones that were saved is for whoever stores them to know.
     pub fn restore(
         bytes: &[u8],

@@ -11,7 +11,7 @@ use crate::kernel::state::{KernelState, QueueEntry, Slot};
 use crate::kernel::value::{Fence, RequestDigest};
 
 impl KernelState {
-    /// Writes the state as bytes, piece by piece, from which [`State::restore`] makes one that decides and
+    /// Writes the state as bytes, piece by piece, from which [`KernelState::restore`] makes one that decides and
     /// applies everything as this one does.
     ///
     /// The same events lead to the same bytes, whatever the hash key and whether or not the state was restored
