@@ -82,14 +82,14 @@ def client(server: Server) -> Iterator[Client]:
         yield found
 
 
-def eventually(is_so: Callable[[], bool], seconds: float = 30.0) -> None:
-    """Waits until it is so, which nobody announces."""
+def eventually(condition: Callable[[], bool], seconds: float = 30.0) -> None:
+    """Polls until the condition is true."""
     end = time.monotonic() + seconds
-    while not is_so():
+    while not condition():
         assert time.monotonic() < end, "it never became so"
         time.sleep(0.02)
 
 
-def free_again(client: Client, resource: str) -> bool:
-    """Whether somebody else could have the resource of an agent now."""
-    return not client.ask(get(path("v1", "resource", resource, "state")))["held"]
+def is_free(client: Client, resource: str) -> bool:
+    """Whether no agent holds the resource."""
+    return not client.send(get(path("v1", "resource", resource, "state")))["held"]

@@ -7,7 +7,7 @@ import time
 import pytest
 from conftest import Server, eventually
 
-from tenure import AsyncClient, Client, Held, LeaseLost, Refused, Unreachable
+from tenure import AsyncClient, Client, Held, LeaseLost, ProblemError, Unreachable
 from tenure.wire import get, path
 
 
@@ -23,28 +23,28 @@ def test_lease_is_renewed_past_its_ttl_and_released_at_the_end_of_the_block(clie
     with pytest.raises(LeaseLost):
         lease.check()
     assert client.show(lease.view.id).state == "RELEASED"
-    with client.lease("door:a", "bob", ttl=1.0) as next_one:
-        assert next_one.fence > lease.fence
+    with client.lease("door:a", "bob", ttl=1.0) as next_lease:
+        assert next_lease.fence > lease.fence
 
 
 def test_waiter_acquires_the_lease_when_it_is_released(client: Client) -> None:
     first = client.lease("door:b", "alice", ttl=5.0)
-    got = []
+    fences = []
 
     def wait() -> None:
         with client.lease("door:b", "bob", ttl=5.0, wait=20.0) as lease:
-            got.append(lease.fence)
+            fences.append(lease.fence)
 
     waiting = threading.Thread(target=wait)
     waiting.start()
-    eventually(lambda: bool(_recall(client, first.view.id)))
+    eventually(lambda: bool(_waiter_notice(client, first.view.id)))
     first.release("COMPLETED")
     waiting.join(20)
-    assert got and got[0] > first.fence
+    assert fences and fences[0] > first.fence
 
 
-def _recall(client: Client, lease: str) -> object:
-    return client.ask(get(path("v1", "leases", lease)))["lease"].get("recall")
+def _waiter_notice(client: Client, lease: str) -> object:
+    return client.send(get(path("v1", "leases", lease)))["lease"].get("recall")
 
 
 def test_disconnected_holder_loses_the_lease_at_its_local_deadline(own_server: Server) -> None:
@@ -52,17 +52,17 @@ def test_disconnected_holder_loses_the_lease_at_its_local_deadline(own_server: S
         with client.lease("door:c", "alice", ttl=1.5) as lease:
             lease.check()
             own_server.stop()
-            eventually(lambda: not lease.is_sure)
+            eventually(lambda: not lease.is_valid)
             with pytest.raises(LeaseLost):
                 lease.check()
 
 
 def test_socket_requires_no_token_and_a_wrong_token_is_rejected(server: Server) -> None:
     with Client(f"unix:{server.socket}") as client, client.lease("door:d", "by-socket") as lease:
-        assert lease.is_sure and "token" not in repr(lease)
-    with Client(server.url, "wrong") as stranger, pytest.raises(Refused) as refused:
+        assert lease.is_valid and "token" not in repr(lease)
+    with Client(server.url, "wrong") as stranger, pytest.raises(ProblemError) as rejected:
         stranger.lease("door:d", "alice")
-    assert refused.value.code == "UNAUTHORIZED" and refused.value.status == 401
+    assert rejected.value.code == "UNAUTHORIZED" and rejected.value.status == 401
 
 
 def test_missing_server_raises_unreachable() -> None:
@@ -71,7 +71,7 @@ def test_missing_server_raises_unreachable() -> None:
 
 
 def test_async_lease_is_renewed_and_released(server: Server) -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         async with AsyncClient(server.url, server.token) as client:
             async with client.lease("door:f", "alice", ttl=2.0) as lease:
                 await asyncio.sleep(2.5)
@@ -82,4 +82,4 @@ def test_async_lease_is_renewed_and_released(server: Server) -> None:
             held = await client.lease("door:f", "bob", ttl=1.0, wait=5.0)
             await held.release()
 
-    asyncio.run(story())
+    asyncio.run(scenario())

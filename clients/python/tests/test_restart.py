@@ -8,23 +8,23 @@ import sys
 import pytest
 from conftest import Server
 
-from tenure import RESTART_EXIT_CODE, Client, Digest, DigestStale, Refused
+from tenure import RESTART_EXIT_CODE, Client, DigestStale, PersistedAgentState, ProblemError
 from tenure.wire import get, path
 
 
 # S3-8, S3-17, O-19
 def test_agent_that_restarts_in_time_resumes_its_leases(client: Client, tmp_path: pathlib.Path) -> None:
-    claim = client.agent("phoenix", ttl=5.0).declare([("MUTATES", "FILE:phoenix")])
-    digest = claim.restart()
+    manifest = client.agent("phoenix", ttl=5.0).declare([("MUTATES", "FILE:phoenix")])
+    digest = manifest.restart()
     digest.save(tmp_path / "digest.json")
-    claim.release()
-    state = client.ask(get(path("v1", "resource", "FILE:phoenix", "state")))
+    manifest.release()
+    state = client.send(get(path("v1", "resource", "FILE:phoenix", "state")))
     assert state["leases"][0]["remainingMs"] > 10_000, "nothing is given back, and there are 15 s more"
-    remembered = Digest.load(tmp_path / "digest.json")
+    remembered = PersistedAgentState.load(tmp_path / "digest.json")
     assert remembered == digest and remembered is not None
     with client.resume(remembered) as resumed:
         resumed.check()
-        assert resumed.is_unbroken and [lease.id for lease in resumed.leases] == list(digest.lease_ids)
+        assert resumed.is_continuous and [lease.id for lease in resumed.leases] == list(digest.lease_ids)
         assert resumed.agent.core.priority == digest.priority_timestamp
         later = resumed.digest()
         assert later.epoch == digest.epoch + 1
@@ -32,7 +32,7 @@ def test_agent_that_restarts_in_time_resumes_its_leases(client: Client, tmp_path
         client.resume(later).release()
     with pytest.raises(DigestStale) as stale:
         client.resume(digest)
-    assert isinstance(stale.value, Refused) and stale.value.code == "DIGEST_STALE"
+    assert isinstance(stale.value, ProblemError) and stale.value.code == "DIGEST_STALE"
 
 
 # O-19
@@ -41,11 +41,11 @@ def test_restart_exit_code_is_107() -> None:
     assert ended.returncode == RESTART_EXIT_CODE == 107
 
 
-def test_loading_a_missing_or_invalid_digest(tmp_path: pathlib.Path) -> None:
-    assert Digest.load(tmp_path / "nothing.json") is None
+def test_loading_a_missing_digest_returns_none_and_an_invalid_one_is_rejected(tmp_path: pathlib.Path) -> None:
+    assert PersistedAgentState.load(tmp_path / "nothing.json") is None
     (tmp_path / "other.json").write_text('{"token": "secret"}')
     with pytest.raises(ValueError, match="begin anew"):
-        Digest.load(tmp_path / "other.json")
+        PersistedAgentState.load(tmp_path / "other.json")
 
 
 def test_readme_examples_run(server: Server, tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,46 +1,46 @@
 """The Python client of Tenure: keeps a lease alive, and stops by itself when it cannot."""
 
-from .aio import AsyncAgent, AsyncClaim, AsyncClient, AsyncLease
+from .aio import AsyncAgent, AsyncClient, AsyncHeldLease, AsyncHeldManifest
 from .errors import (
+    Blocked,
+    CheckError,
     DigestStale,
-    Doubt,
     Held,
-    InTheWay,
     LeaseLost,
-    NotTenure,
     OutcomeUnknown,
     Paused,
-    Refused,
+    ProblemError,
+    ProtocolError,
     ScopeViolation,
     TenureError,
     Unreachable,
 )
-from .model import RESTART_EXIT_CODE, AgentLease, Digest, Intent, LeaseView
-from .sync import Agent, Claim, Client, Lease
+from .model import RESTART_EXIT_CODE, AgentIntent, AgentLease, LeaseView, PersistedAgentState
+from .sync import Agent, Client, HeldLease, HeldManifest
 
 __all__ = [
     "RESTART_EXIT_CODE",
     "Agent",
+    "AgentIntent",
     "AgentLease",
     "AsyncAgent",
-    "AsyncClaim",
     "AsyncClient",
-    "AsyncLease",
-    "Claim",
+    "AsyncHeldLease",
+    "AsyncHeldManifest",
+    "Blocked",
+    "CheckError",
     "Client",
-    "Digest",
     "DigestStale",
-    "Doubt",
     "Held",
-    "InTheWay",
-    "Intent",
-    "Lease",
+    "HeldLease",
+    "HeldManifest",
     "LeaseLost",
     "LeaseView",
-    "NotTenure",
     "OutcomeUnknown",
     "Paused",
-    "Refused",
+    "PersistedAgentState",
+    "ProblemError",
+    "ProtocolError",
     "ScopeViolation",
     "TenureError",
     "Unreachable",

@@ -7,16 +7,16 @@ import time
 from dataclasses import replace
 from typing import Any, Dict, List, Optional, Sequence
 
-from .belief import Pulse, now
-from .course import Course
-from .errors import InTheWay, OutcomeUnknown, Refused, TenureError
-from .model import AgentLease, Digest, Intent
-from .wire import Flow, Request, ask, path, post, sleep_until
+from .errors import Blocked, OutcomeUnknown, ProblemError, TenureError
+from .keepalive import KeepAlive, now
+from .model import AgentIntent, AgentLease, PersistedAgentState
+from .retry import RetrySchedule
+from .wire import ApiRequest, Flow, path, post, send, sleep_until
 
 #: The most leases that can be asked about at once.
-_MOST_ASKED = 1024
+_MAX_RECONCILED_LEASES = 1024
 #: Nobody waits longer than so many seconds for the server to hear that an agent does not wait any more.
-_LAST_WORD = 5.0
+_WITHDRAW_TIMEOUT = 5.0
 
 
 class AgentCore:
@@ -42,54 +42,54 @@ class AgentCore:
         self.epoch = epoch
         #: The time in milliseconds at which its attempt began; smaller is older, and older is stronger.
         self.priority = priority
-        self._is_given = priority is not None
-        self._claims = 0
+        self._is_explicit = priority is not None
+        self._manifest_count = 0
 
-    def _engaged(self, by: int) -> None:
-        """A claim came or went. With the last one, the attempt is over."""
-        self._claims += by
-        if self._claims == 0 and not self._is_given:
+    def _change_manifest_count(self, by: int) -> None:
+        """A held manifest came or went. With the last one, the attempt is over."""
+        self._manifest_count += by
+        if self._manifest_count == 0 and not self._is_explicit:
             self.priority = None
 
-    def _adopt(self, refusal: TenureError) -> bool:
+    def _adopt_priority(self, error: TenureError) -> bool:
         """Whether to go on with the priority that the server knows: of an attempt that is not quite over, say."""
-        if not isinstance(refusal, Refused) or refusal.code != "PRIORITY_FIXED" or self._is_given:
+        if not isinstance(error, ProblemError) or error.code != "PRIORITY_FIXED" or self._is_explicit:
             return False
-        has = refusal.problem.get("priority_timestamp")
-        if has is None or has == self.priority:
+        priority = error.problem.get("priority_timestamp")
+        if priority is None or priority == self.priority:
             return False
-        self.priority = int(has)
+        self.priority = int(priority)
         return True
 
-    def _report(self, state: str, digest: Optional[Digest] = None) -> Request:
+    def _state_report(self, state: str, digest: Optional[PersistedAgentState] = None) -> ApiRequest:
         body: Dict[str, Any] = {"session_id": self.session, "state": state}
         if digest is not None:
-            body["digest"] = digest.told()
+            body["digest"] = digest.to_state_digest()
         return post(path("v1", "agents", self.id, "state"), body)
 
     def _end(self, state: str) -> Flow[None]:
         """It waits for nothing and holds nothing any more, and its next attempt is a new one."""
-        yield from ask(self._report(state))
-        self.priority, self._is_given = None, False
+        yield from send(self._state_report(state))
+        self.priority, self._is_explicit = None, False
 
     def _withdraw(self) -> Flow[None]:
         """Nobody wants what was declared. A report is all that ends a wait early, and it ends everything: an agent with
-        other claims lets the wait run out."""
-        if self._claims > 0:
+        other held manifests lets the wait run out."""
+        if self._manifest_count > 0:
             return
         try:
-            yield from ask(replace(self._report("ABORTED"), patience=_LAST_WORD))
+            yield from send(replace(self._state_report("ABORTED"), timeout=_WITHDRAW_TIMEOUT))
         except TenureError:
             pass
-        self._engaged(0)
+        self._change_manifest_count(0)
 
-    def _manifest(self, intents: Sequence[Intent], wait_ms: int) -> Request:
+    def _manifest(self, intents: Sequence[AgentIntent], wait_ms: int) -> ApiRequest:
         if self.priority is None:
             self.priority = int(time.time() * 1000)
         body: Dict[str, Any] = {
             "session_id": self.session,
             "agent_id": self.id,
-            "intents": [intent.in_manifest() for intent in intents],
+            "intents": [intent.to_manifest_intent() for intent in intents],
             "ttl": int(self.ttl * 1000),
             "priority_timestamp": self.priority,
             "waitTimeoutMs": wait_ms,
@@ -97,7 +97,7 @@ class AgentCore:
         return post("/v1/manifest", body)
 
 
-class Kept:
+class AgentHeartbeat:
     """The leases of one declaration, and their heartbeats."""
 
     def __init__(self, agent: AgentCore, leases: List[AgentLease], sent: float) -> None:
@@ -106,96 +106,96 @@ class Kept:
         # What the server gives may be less than was asked for.
         ttl = min(lease.ttl for lease in leases) / 1000
         remaining = min(lease.remaining_ms for lease in leases) / 1000
-        self.pulse = Pulse(ttl, sent, remaining, skew=agent.skew, pauses=True)
+        self.keep_alive = KeepAlive(ttl, sent, remaining, skew=agent.skew, can_pause=True)
 
-    def keep(self) -> Flow[None]:
+    def run(self) -> Flow[None]:
         """Heartbeats for all leases in one request, until one of them is over."""
-        pulse = self.pulse
-        while not pulse.is_over(now()):
-            yield from sleep_until(min(pulse.due_at, pulse.standing.until))
+        keep_alive = self.keep_alive
+        while not keep_alive.has_ended(now()):
+            yield from sleep_until(min(keep_alive.due_at, keep_alive.status.deadline))
             sent = now()
-            if pulse.is_over(sent) or sent < pulse.due_at:
+            if keep_alive.has_ended(sent) or sent < keep_alive.due_at:
                 continue
             try:
-                said = yield from ask(post("/v1/leases/heartbeat", self.body, patience=pulse.patience))
+                response = yield from send(post("/v1/leases/heartbeat", self.body, timeout=keep_alive.request_timeout))
             except TenureError as error:
-                if error.passes:
-                    pulse.failed(now())
+                if error.is_transient:
+                    keep_alive.record_failure(now())
                 else:
-                    pulse.ended(error.code)
+                    keep_alive.record_end(error.code)
                 continue
             # What was in doubt for too long before this came is over, whatever it says.
-            if not pulse.is_over(now()):
-                self._heard(said, sent)
+            if not keep_alive.has_ended(now()):
+                self._handle_response(response, sent)
 
-    def _heard(self, said: Dict[str, Any], sent: float) -> None:
+    def _handle_response(self, response: Dict[str, Any], sent: float) -> None:
         try:
-            rejected = [str(lease["code"]) for lease in said["rejected"]]
-            remaining = [float(beat["remainingMs"]) / 1000 for beat in said["renewed"]]
+            rejected = [str(lease["code"]) for lease in response["rejected"]]
+            remaining = [float(renewed["remainingMs"]) / 1000 for renewed in response["renewed"]]
         except (KeyError, TypeError, ValueError):
             # That is not what Tenure says. Perhaps the next answer is.
-            return self.pulse.failed(now())
+            return self.keep_alive.record_failure(now())
         if rejected:
-            self.pulse.ended(rejected[0])
+            self.keep_alive.record_end(rejected[0])
         elif remaining and len(remaining) == len(self.leases):
-            self.pulse.answered(sent, min(remaining))
+            self.keep_alive.record_success(sent, min(remaining))
         else:
-            self.pulse.failed(now())
+            self.keep_alive.record_failure(now())
 
 
-def declare(agent: AgentCore, intents: Sequence[Intent], wait: Optional[float]) -> Flow[Kept]:
+def declare(agent: AgentCore, intents: Sequence[AgentIntent], wait: Optional[float]) -> Flow[AgentHeartbeat]:
     """Asks, waits, dies and comes back with the same priority, until all of it is the agent's."""
-    course = Course(wait, agent.ttl, now())
-    is_known = False
+    schedule = RetrySchedule(wait, agent.ttl, now())
+    may_be_known = False
     while True:
         sent = now()
         try:
-            verdict = yield from ask(agent._manifest(intents, course.left_ms(sent)))
+            verdict = yield from send(agent._manifest(intents, schedule.remaining_wait_ms(sent)))
         except TenureError as error:
-            if agent._adopt(error):
+            if agent._adopt_priority(error):
                 continue
-            is_known = is_known or isinstance(error, OutcomeUnknown)
-            again = course.ask_again(now()) if error.passes else None
-            if again is None:
-                if is_known:
+            may_be_known = may_be_known or isinstance(error, OutcomeUnknown)
+            retry_at = schedule.next_retry(now()) if error.is_transient else None
+            if retry_at is None:
+                if may_be_known:
                     yield from agent._withdraw()
-                agent._engaged(0)
+                agent._change_manifest_count(0)
                 raise
-            yield from sleep_until(again)
+            yield from sleep_until(retry_at)
             continue
-        is_known = True
+        may_be_known = True
         if verdict["verdict"] == "GRANTED":
-            kept = Kept(agent, [AgentLease.read(lease) for lease in verdict["leases"]], sent)
-            if not kept.pulse.is_over(now()):
-                return kept
+            heartbeat = AgentHeartbeat(agent, [AgentLease.from_dict(lease) for lease in verdict["leases"]], sent)
+            if not heartbeat.keep_alive.has_ended(now()):
+                return heartbeat
             # It was over before it was heard of.
             continue
-        again = course.after(verdict, now())
-        if again is None:
+        retry_at = schedule.handle_verdict(verdict, now())
+        if retry_at is None:
             yield from agent._withdraw()
-            raise InTheWay(course.blocked_by)
-        yield from sleep_until(again)
+            raise Blocked(schedule.blocked_by)
+        yield from sleep_until(retry_at)
 
 
-def verify_all(agent: AgentCore, lease_ids: Sequence[str], wait: Optional[float]) -> Flow[List[str]]:
+def reconcile(agent: AgentCore, lease_ids: Sequence[str], wait: Optional[float]) -> Flow[List[str]]:
     """Which of the leases are the agent's. What the server says counts, whatever the agent remembers."""
     held: List[str] = []
-    for first in range(0, len(lease_ids), _MOST_ASKED):
-        some = list(lease_ids[first : first + _MOST_ASKED])
-        body = {"agent_id": agent.id, "lease_ids": some}
-        said = yield from patiently(post("/v1/leases/reconcile", body), agent, wait)
-        held.extend(id for id, lease in said["leases"].items() if lease["held"])
+    for first in range(0, len(lease_ids), _MAX_RECONCILED_LEASES):
+        chunk = list(lease_ids[first : first + _MAX_RECONCILED_LEASES])
+        body = {"agent_id": agent.id, "lease_ids": chunk}
+        response = yield from request_with_retry(post("/v1/leases/reconcile", body), agent, wait)
+        held.extend(id for id, lease in response["leases"].items() if lease["held"])
     return held
 
 
-def patiently(request: Request, agent: AgentCore, wait: Optional[float]) -> Flow[Dict[str, Any]]:
+def request_with_retry(request: ApiRequest, agent: AgentCore, wait: Optional[float]) -> Flow[Dict[str, Any]]:
     """Asks until there is an answer, for as long as the agent waits."""
-    course = Course(wait, agent.ttl, now())
+    schedule = RetrySchedule(wait, agent.ttl, now())
     while True:
         try:
-            return (yield from ask(request))
+            return (yield from send(request))
         except TenureError as error:
-            again = course.ask_again(now()) if error.passes else None
-            if again is None:
+            retry_at = schedule.next_retry(now()) if error.is_transient else None
+            if retry_at is None:
                 raise
-        yield from sleep_until(again)
+        yield from sleep_until(retry_at)

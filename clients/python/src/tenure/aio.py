@@ -1,26 +1,26 @@
-"""The client for asyncio: one task per lease or claim keeps it alive."""
+"""The client for asyncio: one task per held lease or manifest keeps it alive."""
 
 from __future__ import annotations
 
 import asyncio
 from typing import Any, Dict, Iterable, Mapping, Optional
 
-from . import agents, claims, leasing
-from .aio_driver import AsyncDriver, Kept, Opening
+from . import agents, held_lease, held_manifest
+from .aio_runner import AcquireContext, AsyncFlowRunner, FlowTask
+from .endpoint import resolve_endpoint
 from .errors import TenureError
-from .model import Digest, LeaseView, Wanted, intents_of
-from .place import find
-from .wait import DEFAULT, Wait, chosen
+from .model import IntentLike, LeaseView, PersistedAgentState, to_intents
+from .wait import USE_AGENT_DEFAULT, WaitLimit, resolve_wait_limit
 from .wire import get, path
 
 
-class AsyncClient(AsyncDriver):
+class AsyncClient(AsyncFlowRunner):
     """Speaks to one server. Without arguments it is the one that the environment names, else the one on this machine."""
 
     def __init__(
-        self, url: Optional[str] = None, token: Optional[str] = None, *, authority: Optional[str] = None
+        self, url: Optional[str] = None, token: Optional[str] = None, *, certificate_authority: Optional[str] = None
     ) -> None:
-        super().__init__(find(url, token, authority))
+        super().__init__(resolve_endpoint(url, token, certificate_authority))
 
     def lease(
         self,
@@ -31,14 +31,14 @@ class AsyncClient(AsyncDriver):
         wait: Optional[float] = 0.0,
         mode: str = "exclusive",
         labels: Optional[Mapping[str, str]] = None,
-    ) -> Opening[AsyncLease]:
+    ) -> AcquireContext[AsyncHeldLease]:
         """Acquires a lease and keeps it alive, as :meth:`Client.lease` does."""
 
-        async def opened() -> AsyncLease:
-            flow = leasing.acquire(resource, holder, ttl, mode, wait, labels)
-            return AsyncLease(self, await self._run(flow))
+        async def acquire() -> AsyncHeldLease:
+            flow = held_lease.acquire(resource, holder, ttl, mode, wait, labels)
+            return AsyncHeldLease(self, await self._run(flow))
 
-        return Opening(opened, AsyncLease.release)
+        return AcquireContext(acquire, AsyncHeldLease.release)
 
     def agent(
         self,
@@ -53,18 +53,18 @@ class AsyncClient(AsyncDriver):
         """An agent of this name, as :meth:`Client.agent` makes it."""
         return AsyncAgent(self, agents.AgentCore(id, session, ttl, wait, skew, priority))
 
-    def resume(self, digest: Digest) -> Opening[AsyncClaim]:
+    def resume(self, digest: PersistedAgentState) -> AcquireContext[AsyncHeldManifest]:
         """Goes on where an earlier process of an agent was, as :meth:`Client.resume` does."""
 
-        async def opened() -> AsyncClaim:
-            core = claims.core_of(digest)
-            return AsyncClaim(AsyncAgent(self, core), await self._run(claims.resume(core, digest)))
+        async def acquire() -> AsyncHeldManifest:
+            core = held_manifest.restore_agent(digest)
+            return AsyncHeldManifest(AsyncAgent(self, core), await self._run(held_manifest.resume(core, digest)))
 
-        return Opening(opened, AsyncClaim.release)
+        return AcquireContext(acquire, AsyncHeldManifest.release)
 
     async def show(self, lease: str) -> LeaseView:
         """A lease as it is."""
-        return LeaseView.read((await self.ask(get(path("v1", "leases", lease))))["lease"])
+        return LeaseView.from_dict((await self.send(get(path("v1", "leases", lease))))["lease"])
 
     async def __aenter__(self) -> AsyncClient:
         return self
@@ -73,13 +73,13 @@ class AsyncClient(AsyncDriver):
         await self.close()
 
 
-class AsyncLease(leasing.LeaseCore):
+class AsyncHeldLease(held_lease.HeldLeaseCore):
     """A lease that is held and kept alive."""
 
-    def __init__(self, client: AsyncClient, core: leasing.LeaseCore) -> None:
-        super().__init__(core.view, core._token, core._pulse)
+    def __init__(self, client: AsyncClient, core: held_lease.HeldLeaseCore) -> None:
+        super().__init__(core.view, core._token, core._keep_alive)
         self._client = client
-        self._task = Kept(client, self._keep())
+        self._task = FlowTask(client, self._renew_loop())
         self._is_done = False
 
     async def release(self, reason: Optional[str] = None) -> None:
@@ -87,7 +87,7 @@ class AsyncLease(leasing.LeaseCore):
         if not self._is_done:
             self._is_done = True
             self._task.stop()
-            await self._client._run(self._give_back(reason))
+            await self._client._run(self._release(reason))
 
 
 class AsyncAgent:
@@ -96,24 +96,26 @@ class AsyncAgent:
     def __init__(self, client: AsyncClient, core: agents.AgentCore) -> None:
         self._client, self.core = client, core
 
-    def declare(self, wanted: Iterable[Wanted], *, wait: Wait = DEFAULT) -> Opening[AsyncClaim]:
+    def declare(
+        self, intents: Iterable[IntentLike], *, wait: WaitLimit = USE_AGENT_DEFAULT
+    ) -> AcquireContext[AsyncHeldManifest]:
         """Waits until all of it is the agent's, as :meth:`Agent.declare` does."""
-        intents, patience = intents_of(wanted), chosen(wait, self.core.wait)
+        declared, wait_limit = to_intents(intents), resolve_wait_limit(wait, self.core.wait)
 
-        async def opened() -> AsyncClaim:
+        async def acquire() -> AsyncHeldManifest:
             try:
-                kept = await self._client._run(agents.declare(self.core, intents, patience))
+                heartbeat = await self._client._run(agents.declare(self.core, declared, wait_limit))
             except asyncio.CancelledError:
                 # Others should not have to wait for us.
                 await asyncio.shield(self._client._run(self.core._withdraw()))
                 raise
-            return AsyncClaim(self, claims.ClaimCore(self.core, intents, patience, kept))
+            return AsyncHeldManifest(self, held_manifest.HeldManifestCore(self.core, declared, wait_limit, heartbeat))
 
-        return Opening(opened, AsyncClaim.release)
+        return AcquireContext(acquire, AsyncHeldManifest.release)
 
     async def report(self, state: str) -> Dict[str, Any]:
         """Says what it is doing: PLANNING, EXECUTING, VERIFYING, …"""
-        return await self._client.ask(self.core._report(state))
+        return await self._client.send(self.core._state_report(state))
 
     async def complete(self) -> None:
         """It is done: it waits for nothing and holds nothing any more."""
@@ -124,36 +126,36 @@ class AsyncAgent:
         await self._client._run(self.core._end("ABORTED"))
 
 
-class AsyncClaim(claims.ClaimCore):
+class AsyncHeldManifest(held_manifest.HeldManifestCore):
     """Everything that one declaration got, kept alive."""
 
-    def __init__(self, agent: AsyncAgent, core: claims.ClaimCore) -> None:
-        super().__init__(agent.core, core.intents, core._wait, core._kept)
-        self.is_unbroken = core.is_unbroken
+    def __init__(self, agent: AsyncAgent, core: held_manifest.HeldManifestCore) -> None:
+        super().__init__(agent.core, core.intents, core._wait, core._heartbeat)
+        self.is_continuous = core.is_continuous
         self.agent, self._client = agent, agent._client
         self._is_done = False
-        self._agent._engaged(+1)
-        self._task = Kept(self._client, self._kept.keep())
+        self._agent._change_manifest_count(+1)
+        self._task = FlowTask(self._client, self._heartbeat.run())
 
-    async def touch(self, touched: Iterable[Wanted]) -> None:
+    async def touch(self, touched: Iterable[IntentLike]) -> None:
         """Says what the agent is about to touch; :class:`ScopeViolation` if it has no lease for some of it."""
         await self._client._run(self._touch(touched))
 
     async def paused(self) -> TenureError:
         """Returns as soon as the agent may not go on, with the reason."""
-        return await self._client._run(self._until_doubt())
+        return await self._client._run(self._wait_until_paused())
 
     async def resumed(self) -> None:
         """Returns when the agent may go on; raises :class:`LeaseLost` if it may not any more."""
-        await self._client._run(self._until_resumed())
+        await self._client._run(self._wait_until_resumed())
 
     async def reacquire(self) -> None:
-        """Asks what is true of the leases, and declares the same anew. Look at ``is_unbroken`` afterwards."""
+        """Asks what is true of the leases, and declares the same anew. Look at ``is_continuous`` afterwards."""
         self._task.stop()
-        await self._client._run(self._have_again())
-        self._task = Kept(self._client, self._kept.keep())
+        await self._client._run(self._reacquire())
+        self._task = FlowTask(self._client, self._heartbeat.run())
 
-    async def restart(self) -> Digest:
+    async def restart(self) -> PersistedAgentState:
         """The process ends, and is started again. Save what this returns, and exit with RESTART_EXIT_CODE."""
         digest = await self._client._run(self._restart())
         self._is_done = True
@@ -165,4 +167,4 @@ class AsyncClaim(claims.ClaimCore):
         if not self._is_done:
             self._is_done = True
             self._task.stop()
-            await self._client._run(self._give_back())
+            await self._client._run(self._release())

@@ -11,7 +11,7 @@ class TenureError(Exception):
     #: What programs decide by, if the server said no.
     code: Optional[str] = None
     #: Whether the same request may well succeed a moment later, by itself.
-    passes = False
+    is_transient = False
 
     def __init__(self, detail: str) -> None:
         super().__init__(detail)
@@ -19,7 +19,7 @@ class TenureError(Exception):
         self.detail = detail
 
 
-class Refused(TenureError):
+class ProblemError(TenureError):
     """The server said no. ``code`` says why, and docs/errors explains each."""
 
     def __init__(self, status: int, problem: Mapping[str, Any]) -> None:
@@ -31,10 +31,10 @@ class Refused(TenureError):
         self.status = status
         #: Everything that the server said.
         self.problem: Dict[str, Any] = dict(problem)
-        self.passes = code in _PASSING
+        self.is_transient = code in _TRANSIENT_CODES
 
 
-class Held(Refused):
+class Held(ProblemError):
     """Somebody else has it, and the wait, if any, is over."""
 
     @property
@@ -43,76 +43,76 @@ class Held(Refused):
         return self.problem.get("holder")
 
 
-class ScopeViolation(Refused):
+class ScopeViolation(ProblemError):
     """The agent has no lease for something that it touches."""
 
     @property
     def outside(self) -> List[Tuple[str, str]]:
         """What is outside: predicate and resource."""
-        return [(want["predicate"], want["resource"]) for want in self.problem.get("outside") or []]
+        return [(access["predicate"], access["resource"]) for access in self.problem.get("outside") or []]
 
 
-class DigestStale(Refused):
+class DigestStale(ProblemError):
     """What the agent remembers is too old. Begin anew."""
 
 
 class Unreachable(TenureError):
     """The server was not reached. Nothing happened."""
 
-    passes = True
+    is_transient = True
 
 
 class OutcomeUnknown(TenureError):
     """The request was sent, and its answer was lost: it may have happened."""
 
-    passes = True
+    is_transient = True
 
 
-class NotTenure(TenureError):
+class ProtocolError(TenureError):
     """Something answers there, but not as Tenure does."""
 
-    passes = True
+    is_transient = True
 
 
-class InTheWay(TenureError):
+class Blocked(TenureError):
     """Others had what an agent wants for as long as it would wait. It waits no more."""
 
     def __init__(self, blocked_by: List[str]) -> None:
-        who = ", ".join(blocked_by) or "others"
+        holders = ", ".join(blocked_by) or "others"
         super().__init__(
-            f"{who} had what the agent wants for as long as it would wait; wait longer, or want something else"
+            f"{holders} had what the agent wants for as long as it would wait; wait longer, or want something else"
         )
         #: Who.
         self.blocked_by = blocked_by
 
 
-class Doubt(TenureError):
+class CheckError(TenureError):
     """What is held is in doubt, or lost: do not go on."""
 
 
-class Paused(Doubt):
-    """A heartbeat did not get through. Pause; when one does in time, work goes on (``claim.resumed()``)."""
+class Paused(CheckError):
+    """A heartbeat did not get through. Pause; when one does in time, work goes on (``manifest.resumed()``)."""
 
     def __init__(self) -> None:
         super().__init__("no heartbeat gets through; pause until one does, or until the leases are lost")
 
 
-class LeaseLost(Doubt):
+class LeaseLost(CheckError):
     """The lease is over, or may be: stop what it protects."""
 
-    def __init__(self, how: Optional[str] = None) -> None:
-        why = f"the lease is over ({how})" if how else "the lease was not renewed in time"
+    def __init__(self, end: Optional[str] = None) -> None:
+        why = f"the lease is over ({end})" if end else "the lease was not renewed in time"
         super().__init__(f"{why}; stop, and acquire it again")
         #: How it ended, in the server's word; nothing if the time was up.
-        self.how = how
+        self.end = end
 
 
 #: What the server says while it cannot answer for a moment.
-_PASSING = frozenset({"BUSY", "UNAVAILABLE", "TOO_LATE", "OUTCOME_UNKNOWN", "TOO_MANY_CONNECTIONS", "TOO_SLOW"})
+_TRANSIENT_CODES = frozenset({"BUSY", "UNAVAILABLE", "TOO_LATE", "OUTCOME_UNKNOWN", "TOO_MANY_CONNECTIONS", "TOO_SLOW"})
 
-_CLASSES = {"HELD": Held, "SCOPE_VIOLATION": ScopeViolation, "DIGEST_STALE": DigestStale}
+_CLASS_BY_CODE = {"HELD": Held, "SCOPE_VIOLATION": ScopeViolation, "DIGEST_STALE": DigestStale}
 
 
-def refused(status: int, problem: Mapping[str, Any]) -> Refused:
+def problem_error(status: int, problem: Mapping[str, Any]) -> ProblemError:
     """The problem as the class that fits its code."""
-    return _CLASSES.get(str(problem.get("code")), Refused)(status, problem)
+    return _CLASS_BY_CODE.get(str(problem.get("code")), ProblemError)(status, problem)

@@ -27,19 +27,19 @@ class LeaseView:
     labels: Mapping[str, str] = field(default_factory=dict)
 
     @classmethod
-    def read(cls, said: Mapping[str, Any]) -> LeaseView:
+    def from_dict(cls, fields: Mapping[str, Any]) -> LeaseView:
         """From the server's words."""
         return cls(
-            said["id"],
-            said["resource"],
-            said["holder"],
-            said["mode"],
-            said["state"],
-            said["fence"],
-            said["ttlMs"],
-            said["remainingMs"],
-            said["expiresAt"],
-            dict(said.get("labels") or {}),
+            fields["id"],
+            fields["resource"],
+            fields["holder"],
+            fields["mode"],
+            fields["state"],
+            fields["fence"],
+            fields["ttlMs"],
+            fields["remainingMs"],
+            fields["expiresAt"],
+            dict(fields.get("labels") or {}),
         )
 
 
@@ -58,14 +58,14 @@ class AgentLease:
     remaining_ms: int
 
     @classmethod
-    def read(cls, said: Mapping[str, Any]) -> AgentLease:
+    def from_dict(cls, fields: Mapping[str, Any]) -> AgentLease:
         """From the server's words."""
         names = ("id", "resource", "predicate", "agent_id", "acquired_at", "expires_at", "ttl", "fence", "remainingMs")
-        return cls(*(said[name] for name in names))
+        return cls(*(fields[name] for name in names))
 
 
 @dataclass(frozen=True)
-class Intent:
+class AgentIntent:
     """One thing that an agent is about to touch: ``Intent("MUTATES", "FILE:src/lib.rs")``.
 
     Predicates are PROVIDES, CONSUMES, DEPENDS_ON, MUTATES, DELETES and RENAMES; types FILE, SYMBOL, API_ENDPOINT,
@@ -75,28 +75,28 @@ class Intent:
     predicate: str
     resource: str
 
-    def in_manifest(self) -> Dict[str, Any]:
+    def to_manifest_intent(self) -> Dict[str, Any]:
         """As the server wants it. Without a type it has none, and the server says no."""
         kind, colon, path = self.resource.partition(":")
         found = {"resource_type": kind, "path": path} if colon else {"resource_type": "", "path": kind}
         return {"predicate": self.predicate, "object": found}
 
-    def as_wanted(self) -> Dict[str, str]:
+    def to_resource_access(self) -> Dict[str, str]:
         """As the server wants it where something is touched."""
         return {"resource": self.resource, "predicate": self.predicate}
 
 
 #: An intent, or its predicate and its resource.
-Wanted = Union[Intent, Tuple[str, str]]
+IntentLike = Union[AgentIntent, Tuple[str, str]]
 
 
-def intents_of(wanted: Iterable[Wanted]) -> List[Intent]:
+def to_intents(intents: Iterable[IntentLike]) -> List[AgentIntent]:
     """Intents, however they were written down."""
-    return [want if isinstance(want, Intent) else Intent(*want) for want in wanted]
+    return [intent if isinstance(intent, AgentIntent) else AgentIntent(*intent) for intent in intents]
 
 
 @dataclass(frozen=True)
-class Digest:
+class PersistedAgentState:
     """What an agent remembers over a restart of its process. It is good for five minutes, and is not what it holds."""
 
     agent_id: str
@@ -104,40 +104,40 @@ class Digest:
     priority_timestamp: int
     epoch: int
     last_phase: str
-    intents: Tuple[Intent, ...]
+    intents: Tuple[AgentIntent, ...]
     lease_ids: Tuple[str, ...]
     ttl: float
     skew: float
 
-    def told(self) -> Dict[str, Any]:
+    def to_state_digest(self) -> Dict[str, Any]:
         """As the server wants it."""
         identity = {
             "agent_id": self.agent_id,
             "priority_timestamp": self.priority_timestamp,
             "epoch": self.epoch,
         }
-        pending = [intent.in_manifest() for intent in self.intents]
+        pending = [intent.to_manifest_intent() for intent in self.intents]
         recovery = {"last_phase": self.last_phase, "pending_intents": pending}
         return {"version": "1.0", "identity": identity, "recovery": recovery}
 
     def save(self, path: Union[str, os.PathLike[str]]) -> None:
         """Writes it to a file, whole or not at all."""
-        beside = f"{os.fspath(path)}.new"
-        with open(beside, "w", encoding="utf-8") as file:
+        temporary_path = f"{os.fspath(path)}.new"
+        with open(temporary_path, "w", encoding="utf-8") as file:
             json.dump({"version": "1.0", **asdict(self)}, file, indent=2)
-        os.replace(beside, path)
+        os.replace(temporary_path, path)
 
     @classmethod
-    def load(cls, path: Union[str, os.PathLike[str]]) -> Optional[Digest]:
+    def load(cls, path: Union[str, os.PathLike[str]]) -> Optional[PersistedAgentState]:
         """Reads it from a file; nothing if there is none."""
         try:
             with open(path, encoding="utf-8") as file:
-                said = json.load(file)
+                fields = json.load(file)
         except FileNotFoundError:
             return None
         try:
-            said.pop("version")
-            intents = tuple(Intent(**intent) for intent in said.pop("intents"))
-            return cls(intents=intents, lease_ids=tuple(said.pop("lease_ids")), **said)
+            fields.pop("version")
+            intents = tuple(AgentIntent(**intent) for intent in fields.pop("intents"))
+            return cls(intents=intents, lease_ids=tuple(fields.pop("lease_ids")), **fields)
         except (AttributeError, KeyError, TypeError):
             raise ValueError("this is no digest of an agent; remove the file, and begin anew") from None

@@ -1,25 +1,25 @@
-"""The client for threads: one background thread per lease or claim keeps it alive."""
+"""The client for threads: one background thread per held lease or manifest keeps it alive."""
 
 from __future__ import annotations
 
 from typing import Any, Dict, Iterable, Mapping, Optional
 
-from . import agents, claims, leasing
+from . import agents, held_lease, held_manifest
+from .endpoint import resolve_endpoint
 from .errors import TenureError
-from .model import Digest, LeaseView, Wanted, intents_of
-from .place import find
-from .sync_driver import Driver, Kept
-from .wait import DEFAULT, Wait, chosen
+from .model import IntentLike, LeaseView, PersistedAgentState, to_intents
+from .sync_runner import FlowRunner, FlowThread
+from .wait import USE_AGENT_DEFAULT, WaitLimit, resolve_wait_limit
 from .wire import get, path
 
 
-class Client(Driver):
+class Client(FlowRunner):
     """Speaks to one server. Without arguments it is the one that the environment names, else the one on this machine."""
 
     def __init__(
-        self, url: Optional[str] = None, token: Optional[str] = None, *, authority: Optional[str] = None
+        self, url: Optional[str] = None, token: Optional[str] = None, *, certificate_authority: Optional[str] = None
     ) -> None:
-        super().__init__(find(url, token, authority))
+        super().__init__(resolve_endpoint(url, token, certificate_authority))
 
     def lease(
         self,
@@ -30,12 +30,12 @@ class Client(Driver):
         wait: Optional[float] = 0.0,
         mode: str = "exclusive",
         labels: Optional[Mapping[str, str]] = None,
-    ) -> Lease:
+    ) -> HeldLease:
         """Acquires a lease and keeps it alive. Use it in a ``with`` block, whose end gives it back.
 
         ``wait`` says for how many seconds to wait; ``None`` is for ever. What is held by then raises :class:`Held`.
         """
-        return Lease(self, self._run(leasing.acquire(resource, holder, ttl, mode, wait, labels)))
+        return HeldLease(self, self._run(held_lease.acquire(resource, holder, ttl, mode, wait, labels)))
 
     def agent(
         self,
@@ -50,17 +50,17 @@ class Client(Driver):
         """An agent of this name. ``skew`` is how much earlier than the server it ends its leases."""
         return Agent(self, agents.AgentCore(id, session, ttl, wait, skew, priority))
 
-    def resume(self, digest: Digest) -> Claim:
+    def resume(self, digest: PersistedAgentState) -> HeldManifest:
         """Goes on where an earlier process of an agent was: asks what is true of its leases, and declares them anew.
 
         :class:`DigestStale` says that the memory is too old: begin with a new :meth:`agent`.
         """
-        core = claims.core_of(digest)
-        return Claim(Agent(self, core), self._run(claims.resume(core, digest)))
+        core = held_manifest.restore_agent(digest)
+        return HeldManifest(Agent(self, core), self._run(held_manifest.resume(core, digest)))
 
     def show(self, lease: str) -> LeaseView:
         """A lease as it is."""
-        return LeaseView.read(self.ask(get(path("v1", "leases", lease)))["lease"])
+        return LeaseView.from_dict(self.send(get(path("v1", "leases", lease)))["lease"])
 
     def __enter__(self) -> Client:
         return self
@@ -69,13 +69,13 @@ class Client(Driver):
         self.close()
 
 
-class Lease(leasing.LeaseCore):
+class HeldLease(held_lease.HeldLeaseCore):
     """A lease that is held and kept alive."""
 
-    def __init__(self, client: Client, core: leasing.LeaseCore) -> None:
-        super().__init__(core.view, core._token, core._pulse)
+    def __init__(self, client: Client, core: held_lease.HeldLeaseCore) -> None:
+        super().__init__(core.view, core._token, core._keep_alive)
         self._client = client
-        self._thread = Kept(client, self._keep())
+        self._thread = FlowThread(client, self._renew_loop())
         self._is_done = False
 
     def release(self, reason: Optional[str] = None) -> None:
@@ -83,9 +83,9 @@ class Lease(leasing.LeaseCore):
         if not self._is_done:
             self._is_done = True
             self._thread.stop()
-            self._client._run(self._give_back(reason))
+            self._client._run(self._release(reason))
 
-    def __enter__(self) -> Lease:
+    def __enter__(self) -> HeldLease:
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -102,25 +102,25 @@ class Agent:
     def __init__(self, client: Client, core: agents.AgentCore) -> None:
         self._client, self.core = client, core
 
-    def declare(self, wanted: Iterable[Wanted], *, wait: Wait = DEFAULT) -> Claim:
+    def declare(self, intents: Iterable[IntentLike], *, wait: WaitLimit = USE_AGENT_DEFAULT) -> HeldManifest:
         """Waits until all of it is the agent's: when it has to wait, or to die and to come back.
 
         ``wait`` is in seconds, ``None`` for ever; as long as the agent says, if nobody says so here.
         """
-        intents, patience = intents_of(wanted), chosen(wait, self.core.wait)
+        declared, wait_limit = to_intents(intents), resolve_wait_limit(wait, self.core.wait)
         try:
-            kept = self._client._run(agents.declare(self.core, intents, patience))
+            heartbeat = self._client._run(agents.declare(self.core, declared, wait_limit))
         except TenureError:
             raise
         except BaseException:
             # Somebody pressed Ctrl-C: others should not have to wait for us.
             self._client._run(self.core._withdraw())
             raise
-        return Claim(self, claims.ClaimCore(self.core, intents, patience, kept))
+        return HeldManifest(self, held_manifest.HeldManifestCore(self.core, declared, wait_limit, heartbeat))
 
     def report(self, state: str) -> Dict[str, Any]:
         """Says what it is doing: PLANNING, EXECUTING, VERIFYING, …"""
-        return self._client.ask(self.core._report(state))
+        return self._client.send(self.core._state_report(state))
 
     def complete(self) -> None:
         """It is done: it waits for nothing and holds nothing any more."""
@@ -131,36 +131,36 @@ class Agent:
         self._client._run(self.core._end("ABORTED"))
 
 
-class Claim(claims.ClaimCore):
+class HeldManifest(held_manifest.HeldManifestCore):
     """Everything that one declaration got, kept alive. Use it in a ``with`` block, whose end gives it back."""
 
-    def __init__(self, agent: Agent, core: claims.ClaimCore) -> None:
-        super().__init__(agent.core, core.intents, core._wait, core._kept)
-        self.is_unbroken = core.is_unbroken
+    def __init__(self, agent: Agent, core: held_manifest.HeldManifestCore) -> None:
+        super().__init__(agent.core, core.intents, core._wait, core._heartbeat)
+        self.is_continuous = core.is_continuous
         self.agent, self._client = agent, agent._client
         self._is_done = False
-        self._agent._engaged(+1)
-        self._thread = Kept(self._client, self._kept.keep())
+        self._agent._change_manifest_count(+1)
+        self._thread = FlowThread(self._client, self._heartbeat.run())
 
-    def touch(self, touched: Iterable[Wanted]) -> None:
+    def touch(self, touched: Iterable[IntentLike]) -> None:
         """Says what the agent is about to touch; :class:`ScopeViolation` if it has no lease for some of it."""
         self._client._run(self._touch(touched))
 
     def paused(self) -> TenureError:
         """Returns as soon as the agent may not go on, with the reason."""
-        return self._client._run(self._until_doubt())
+        return self._client._run(self._wait_until_paused())
 
     def resumed(self) -> None:
         """Returns when the agent may go on; raises :class:`LeaseLost` if it may not any more."""
-        self._client._run(self._until_resumed())
+        self._client._run(self._wait_until_resumed())
 
     def reacquire(self) -> None:
-        """Asks what is true of the leases, and declares the same anew. Look at ``is_unbroken`` afterwards."""
+        """Asks what is true of the leases, and declares the same anew. Look at ``is_continuous`` afterwards."""
         self._thread.stop()
-        self._client._run(self._have_again())
-        self._thread = Kept(self._client, self._kept.keep())
+        self._client._run(self._reacquire())
+        self._thread = FlowThread(self._client, self._heartbeat.run())
 
-    def restart(self) -> Digest:
+    def restart(self) -> PersistedAgentState:
         """The process ends, and is started again. Save what this returns, and exit with RESTART_EXIT_CODE."""
         digest = self._client._run(self._restart())
         self._is_done = True
@@ -172,9 +172,9 @@ class Claim(claims.ClaimCore):
         if not self._is_done:
             self._is_done = True
             self._thread.stop()
-            self._client._run(self._give_back())
+            self._client._run(self._release())
 
-    def __enter__(self) -> Claim:
+    def __enter__(self) -> HeldManifest:
         return self
 
     def __exit__(self, *_: object) -> None:

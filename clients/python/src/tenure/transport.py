@@ -6,37 +6,42 @@ from typing import Any, Dict
 
 import httpx
 
+from .endpoint import Endpoint
 from .errors import OutcomeUnknown, TenureError, Unreachable
-from .place import Place
-from .wire import Answer, Request
+from .wire import ApiRequest, HttpResponse
 
 #: Seconds that a connection may take to come about.
-_CONNECT = 5.0
+_CONNECT_TIMEOUT = 5.0
 #: Whoever waits in a queue has a connection, however many they are: none of them may keep a heartbeat from one.
 LIMITS = httpx.Limits(max_connections=None, max_keepalive_connections=20, keepalive_expiry=5.0)
 
 
-def options(place: Place) -> Dict[str, Any]:
+def client_options(endpoint: Endpoint) -> Dict[str, Any]:
     """What both of httpx's clients are made with. Nothing of the environment decides where a token goes."""
-    return {"base_url": place.base, "headers": dict(place.headers), "trust_env": False, "follow_redirects": False}
+    return {
+        "base_url": endpoint.base_url,
+        "headers": dict(endpoint.headers),
+        "trust_env": False,
+        "follow_redirects": False,
+    }
 
 
-def arguments_of(request: Request) -> Dict[str, Any]:
+def request_arguments(request: ApiRequest) -> Dict[str, Any]:
     """What both of httpx's clients build a request from."""
     headers = {} if request.key is None else {"Idempotency-Key": request.key}
-    timeout = httpx.Timeout(request.patience, connect=min(_CONNECT, request.patience))
+    timeout = httpx.Timeout(request.timeout, connect=min(_CONNECT_TIMEOUT, request.timeout))
     arguments: Dict[str, Any] = {"headers": headers, "timeout": timeout}
     if request.body is not None:
         arguments["json"] = request.body
     return arguments
 
 
-def answer_of(response: httpx.Response) -> Answer:
+def to_http_response(response: httpx.Response) -> HttpResponse:
     """The answer, which was read whole."""
-    return Answer(response.status_code, response.headers.get("content-type", ""), response.content)
+    return HttpResponse(response.status_code, response.headers.get("content-type", ""), response.content)
 
 
-def failure(error: Exception, address: str) -> TenureError:
+def to_error(error: Exception, address: str) -> TenureError:
     """What it means that there is no answer."""
     not_sent = (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout, RuntimeError)
     if isinstance(error, not_sent):

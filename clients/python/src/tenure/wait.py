@@ -6,18 +6,18 @@ from enum import Enum
 from typing import Optional, Union
 
 
-class Default(Enum):
+class UseAgentDefault(Enum):
     """As long as the agent says."""
 
-    DEFAULT = "default"
+    USE_AGENT_DEFAULT = "default"
 
 
-DEFAULT = Default.DEFAULT
+USE_AGENT_DEFAULT = UseAgentDefault.USE_AGENT_DEFAULT
 
 #: Seconds; ``None`` for ever; or as long as the agent says.
-Wait = Union[float, None, Default]
+WaitLimit = Union[float, None, UseAgentDefault]
 
 
-def chosen(wait: Wait, default: Optional[float]) -> Optional[float]:
+def resolve_wait_limit(wait: WaitLimit, default: Optional[float]) -> Optional[float]:
     """What was said, or the default."""
-    return default if isinstance(wait, Default) else wait
+    return default if isinstance(wait, UseAgentDefault) else wait

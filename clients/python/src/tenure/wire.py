@@ -7,31 +7,31 @@ from dataclasses import dataclass
 from typing import Any, Dict, Generator, Optional, TypeVar, Union
 from urllib.parse import quote
 
-from .errors import NotTenure, refused
+from .errors import ProtocolError, problem_error
 
 T = TypeVar("T")
 
 #: Seconds that an answer may take that nobody waits for in a queue.
-PATIENCE = 30.0
+RESPONSE_TIMEOUT = 30.0
 
 
 @dataclass(frozen=True)
-class Request:
+class ApiRequest:
     """One request, ready to be sent."""
 
     method: str
     path: str
     body: Optional[Dict[str, Any]] = None
     key: Optional[str] = None
-    patience: float = PATIENCE
+    timeout: float = RESPONSE_TIMEOUT
 
 
 @dataclass(frozen=True)
-class Answer:
-    """A whole answer."""
+class HttpResponse:
+    """A whole response."""
 
     status: int
-    media: str
+    content_type: str
     body: bytes
 
 
@@ -43,7 +43,7 @@ class SleepUntil:
 
 
 #: Something that asks and waits, and comes to a result.
-Flow = Generator[Union[Request, SleepUntil], Optional[Answer], T]
+Flow = Generator[Union[ApiRequest, SleepUntil], Optional[HttpResponse], T]
 
 
 def path(*parts: str) -> str:
@@ -53,21 +53,23 @@ def path(*parts: str) -> str:
     return "/" + "/".join(part.replace(".", "%2E") if part in (".", "..") else part for part in quoted)
 
 
-def post(address: str, body: Dict[str, Any], *, key: Optional[str] = None, patience: float = PATIENCE) -> Request:
-    """A request that says something."""
-    return Request("POST", address, body, key, patience)
+def post(
+    url_path: str, body: Dict[str, Any], *, key: Optional[str] = None, timeout: float = RESPONSE_TIMEOUT
+) -> ApiRequest:
+    """A request with a body."""
+    return ApiRequest("POST", url_path, body, key, timeout)
 
 
-def get(address: str) -> Request:
+def get(url_path: str) -> ApiRequest:
     """A request that changes nothing."""
-    return Request("GET", address)
+    return ApiRequest("GET", url_path)
 
 
-def ask(request: Request) -> Flow[Dict[str, Any]]:
-    """Asks, and reads what was answered; a refusal is raised."""
-    answer = yield request
-    assert answer is not None, "a request is answered"
-    return read(answer)
+def send(request: ApiRequest) -> Flow[Dict[str, Any]]:
+    """Sends a request and reads its response; raises :class:`ProblemError` if it is a problem."""
+    response = yield request
+    assert response is not None, "a request is answered"
+    return read_response(response)
 
 
 def sleep_until(at: float) -> Flow[None]:
@@ -75,17 +77,19 @@ def sleep_until(at: float) -> Flow[None]:
     yield SleepUntil(at)
 
 
-def read(answer: Answer) -> Dict[str, Any]:
+def read_response(response: HttpResponse) -> Dict[str, Any]:
     """What it says, or the problem that it is."""
     try:
-        said = json.loads(answer.body)
+        parsed = json.loads(response.body)
     except ValueError:
-        said = None
-    if not isinstance(said, dict):
+        parsed = None
+    if not isinstance(parsed, dict):
         # The text itself stays out: it may hold the token of a lease.
-        raise NotTenure(f"what answers there says {answer.status}, and nothing that Tenure says; look at TENURE_URL")
-    if 200 <= answer.status < 300:
-        return said
-    if answer.media.startswith("application/problem+json"):
-        raise refused(answer.status, said)
-    raise NotTenure(f"what answers there says {answer.status} and no reason; look at TENURE_URL")
+        raise ProtocolError(
+            f"what answers there says {response.status}, and nothing that Tenure says; look at TENURE_URL"
+        )
+    if 200 <= response.status < 300:
+        return parsed
+    if response.content_type.startswith("application/problem+json"):
+        raise problem_error(response.status, parsed)
+    raise ProtocolError(f"what answers there says {response.status} and no reason; look at TENURE_URL")

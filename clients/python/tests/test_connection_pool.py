@@ -1,4 +1,4 @@
-"""Many who wait at once."""
+"""Many waiting requests of one client."""
 
 import asyncio
 
@@ -7,22 +7,22 @@ from tenure.wire import get
 
 
 def test_many_waiting_requests_do_not_exhaust_the_connection_pool() -> None:
-    async def story() -> None:
-        many, come = 120, asyncio.Semaphore(0)
+    async def scenario() -> None:
+        count, arrived = 120, asyncio.Semaphore(0)
 
         async def silent(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-            come.release()
+            arrived.release()
             await reader.read(-1)
             writer.close()
 
         server = await asyncio.start_server(silent, "127.0.0.1", 0)
         async with AsyncClient(f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}") as client:
-            waiting = [asyncio.ensure_future(client.ask(get("/v1/wait"))) for _ in range(many)]
-            for _ in range(many):
-                await asyncio.wait_for(come.acquire(), 10.0)
+            waiting = [asyncio.ensure_future(client.send(get("/v1/wait"))) for _ in range(count)]
+            for _ in range(count):
+                await asyncio.wait_for(arrived.acquire(), 10.0)
             for task in waiting:
                 task.cancel()
             await asyncio.gather(*waiting, return_exceptions=True)
         server.close()
 
-    asyncio.run(story())
+    asyncio.run(scenario())
