@@ -75,7 +75,7 @@ fn files(workspace: &Workspace) -> Result<Vec<(&'static str, String)>, TaskError
         ("exit-codes.txt", exit_codes(&read("crates/tenure/src/exit.rs")?)),
         ("environment.txt", to_lines(environment)),
         ("event-types.txt", to_lines(event_types)),
-        ("stored.txt", protobuf_definition(&read("proto/tenure.proto")?)),
+        ("protobuf.txt", protobuf_definition(&read("proto/tenure.proto")?)),
     ])
 }
 
