@@ -36,7 +36,8 @@ struct Arguments {
 enum Command {
     Test(test::Arguments),
     Layers(layers::Arguments),
-    Rows(requirements::Arguments),
+    #[command(name = "rows")]
+    Requirements(requirements::Arguments),
     Openapi(cargo::Openapi),
     Schemathesis(clients::Schemathesis),
     Mcp(clients::Mcp),
@@ -46,7 +47,8 @@ enum Command {
     Bench(cargo::Bench),
     Bugs(bugs::Arguments),
     Figures(figures::Arguments),
-    Fresh(clean_build::CleanBuild),
+    #[command(name = "fresh")]
+    CleanBuild(clean_build::CleanBuild),
     Language(language::Arguments),
     Advisories(cargo::Advisories),
 }
@@ -67,7 +69,7 @@ fn run(command: &Command) -> Result<(), TaskError> {
     match command {
         Command::Test(arguments) => test::run(&workspace, arguments),
         Command::Layers(arguments) => layers::run(&workspace, arguments),
-        Command::Rows(arguments) => requirements::run(&workspace, arguments),
+        Command::Requirements(arguments) => requirements::run(&workspace, arguments),
         Command::Openapi(arguments) => arguments.run(&workspace),
         Command::Schemathesis(arguments) => arguments.run(&workspace),
         Command::Mcp(arguments) => arguments.run(&workspace),
@@ -78,7 +80,7 @@ fn run(command: &Command) -> Result<(), TaskError> {
         Command::Bugs(arguments) => bugs::run(&workspace, arguments),
         Command::Figures(arguments) => figures::check(&workspace, arguments.list),
         Command::Language(arguments) => language::run(&workspace, arguments),
-        Command::Fresh(arguments) => arguments.run(&workspace),
+        Command::CleanBuild(arguments) => arguments.run(&workspace),
         Command::Advisories(arguments) => arguments.run(&workspace),
     }
 }

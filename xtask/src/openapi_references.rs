@@ -32,7 +32,7 @@ const MAPS: &[&str] = &[
 /// - A reference to a component that is being expanded becomes `{"$ref-cycle": n}`: it names the value `n` levels further up.
 /// - `components` keeps `securitySchemes`, whose names are part of the interface, and has in `unreferenced` the components
 ///   that no other part of the document names.
-/// - A reference with other keywords beside it becomes `{"allOf": [referenced, others]}`.
+/// - A reference with other keywords beside it becomes `{"allOf": [referenced, rest]}`.
 /// - A reference to a value that does not exist is kept.
 pub fn resolve_references(document: &Value) -> Value {
     let mut expansion = Expansion { document, open: Vec::new() };
@@ -67,7 +67,7 @@ fn is_referenced(document: &Value, pointer: &str, component: &Value) -> bool {
                 let here = usize::from(fields.get("$ref").is_some_and(|named| named == pointer));
                 here + fields.values().map(|value| count(value, pointer)).sum::<usize>()
             }
-            Value::Array(items) => items.iter().map(|inner| count(inner, pointer)).sum(),
+            Value::Array(items) => items.iter().map(|item| count(item, pointer)).sum(),
             _ => 0,
         }
     }
@@ -110,9 +110,9 @@ impl<'a> Expansion<'a> {
                     return self.expand_reference(name, target, level);
                 }
                 let target = self.expand_reference(name, target, level + 2);
-                let others =
+                let rest =
                     object(siblings.into_iter().map(|(key, value)| (key, self.field(key, value, level + 3))));
-                json!({ "allOf": [target, others] })
+                json!({ "allOf": [target, rest] })
             }
             Value::Array(items) => items.iter().map(|item| self.expand(item, level + 1)).collect(),
             scalar => scalar.clone(),

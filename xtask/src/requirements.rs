@@ -60,9 +60,9 @@ pub fn report(workspace: &Workspace, list: bool) -> Result<(), TaskError> {
     ids.iter().for_each(|row| by_face.entry(&row.group).or_default().push(row));
 
     print_line(&format!("rows of {REQUIREMENTS} that no test names:"));
-    for (face, rows) in by_face {
-        let missing: Vec<_> = rows.iter().copied().filter(|row| !named.contains(row)).collect();
-        print_line(&format!("  {face:<3} {:>4} of {:>4}", missing.len(), rows.len()));
+    for (face, stated) in by_face {
+        let missing: Vec<_> = stated.iter().copied().filter(|row| !named.contains(row)).collect();
+        print_line(&format!("  {face:<3} {:>4} of {:>4}", missing.len(), stated.len()));
         if list && !missing.is_empty() {
             print_line(&format!("      {}", format_ranges(&missing)));
         }
@@ -73,9 +73,10 @@ pub fn report(workspace: &Workspace, list: bool) -> Result<(), TaskError> {
 /// The rows that the requirements state: lines such as `- S2-41 [M] …`.
 fn parse_requirements(text: &str) -> BTreeSet<RequirementId> {
     let lines = text.lines().filter_map(|line| line.strip_prefix("- "));
-    let rows =
+    let captures =
         lines.filter_map(|line| REQUIREMENT_ID.captures(line).filter(|row| row.get_match().start() == 0));
-    rows.filter_map(|row| Some(RequirementId { group: row[1].to_owned(), number: row[2].parse().ok()? }))
+    captures
+        .filter_map(|row| Some(RequirementId { group: row[1].to_owned(), number: row[2].parse().ok()? }))
         .collect()
 }
 
@@ -89,7 +90,7 @@ fn check_done_requirements(
         return Err(TaskError::new(
             format!("{REQUIREMENTS} does not state {}", format_ranges(&unstated)),
             "put the rows back: they keep their numbers, because tests and documents name them; \
-             or mend the list DONE in xtask/src/rows.rs",
+             or mend the list DONE in xtask/src/requirements.rs",
         ));
     }
     let unnamed: Vec<_> = done.iter().filter(|row| !named.contains(row)).collect();
@@ -103,11 +104,11 @@ fn check_done_requirements(
 }
 
 /// Rows in their order, neighbours as a range.
-fn format_ranges(rows: &[&RequirementId]) -> String {
+fn format_ranges(ids: &[&RequirementId]) -> String {
     let is_next = |previous: &&RequirementId, right: &&RequirementId| {
         previous.group == right.group && previous.number + 1 == right.number
     };
-    let runs = rows.chunk_by(is_next).map(|run| match run {
+    let runs = ids.chunk_by(is_next).map(|run| match run {
         [first, .., last] => format!("{first} to {last}"),
         _ => run[0].to_string(),
     });
@@ -142,17 +143,17 @@ static END_OF_RANGE: LazyLock<Regex> =
 
 /// The rows that `text` names, one by one or as a range.
 fn requirement_ids_in(text: &str) -> BTreeSet<RequirementId> {
-    let mut rows = BTreeSet::new();
+    let mut ids = BTreeSet::new();
     for found in REQUIREMENT_ID.captures_iter(text) {
         let (face, Ok(first)) = (&found[1], found[2].parse::<u32>()) else { continue };
-        rows.insert(RequirementId { group: face.to_owned(), number: first });
+        ids.insert(RequirementId { group: face.to_owned(), number: first });
         let Some(end) = END_OF_RANGE.captures(&text[found.get_match().end()..]) else { continue };
         let is_same_face = end.get(1).is_none_or(|other| other.as_str() == face);
         let last =
             end[2].parse().ok().filter(|last| is_same_face && *last <= first.saturating_add(WIDEST_RANGE));
-        rows.extend(last.into_iter().flat_map(|last| range(face, first, last)));
+        ids.extend(last.into_iter().flat_map(|last| range(face, first, last)));
     }
-    rows
+    ids
 }
 
 fn range(face: &str, first: u32, last: u32) -> impl Iterator<Item = RequirementId> {

@@ -10,8 +10,8 @@ fn names(ids: &BTreeSet<RequirementId>) -> String {
     ids.iter().map(ToString::to_string).collect::<Vec<_>>().join(" ")
 }
 
-fn check(text: &str, rows: &str) {
-    assert_eq!(names(&requirement_ids_in(text)), rows, "{text:?}");
+fn check(text: &str, expected: &str) {
+    assert_eq!(names(&requirement_ids_in(text)), expected, "{text:?}");
 }
 
 #[test]
@@ -93,8 +93,8 @@ fn done_requirement_must_be_stated_and_named_by_a_test() {
 
 #[test]
 fn consecutive_requirements_are_formatted_as_a_range() {
-    let rows = requirement_ids_in("O-1, S2-1, S2-3 to S2-5, S2-7, S2-8, S3-9");
-    let rows: Vec<_> = rows.iter().collect();
-    assert_eq!(format_ranges(&rows), "O-1, S2-1, S2-3 to S2-5, S2-7 to S2-8, S3-9");
+    let ids = requirement_ids_in("O-1, S2-1, S2-3 to S2-5, S2-7, S2-8, S3-9");
+    let ids: Vec<_> = ids.iter().collect();
+    assert_eq!(format_ranges(&ids), "O-1, S2-1, S2-3 to S2-5, S2-7 to S2-8, S3-9");
     assert_eq!(format_ranges(&[]), "");
 }

@@ -24,8 +24,8 @@ pub struct Arguments {
     #[arg(long)]
     no_install: bool,
     /// List the rows of the requirements that no test names, not only how many they are
-    #[arg(long)]
-    rows: bool,
+    #[arg(long = "rows")]
+    list_requirements: bool,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -68,7 +68,7 @@ fn run_steps(workspace: &Workspace, arguments: &Arguments, steps: &mut TestSteps
     steps.run("made-up requests", || clients::check_routes(workspace))?;
     steps.run("official MCP client", || clients::check_mcp(workspace))?;
     steps.run("the Python client", || clients::check_python(workspace, None))?;
-    steps.run("rows of the requirements", || requirements::report(workspace, arguments.rows))
+    steps.run("rows of the requirements", || requirements::report(workspace, arguments.list_requirements))
 }
 
 /// The crates that Cargo.lock names. The network is asked only for what is not there.

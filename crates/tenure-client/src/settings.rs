@@ -178,7 +178,7 @@ mod tests {
 
     #[test]
     fn missing_ca_file_is_named_in_the_error() {
-        let said = address(&[("TENURE_URL", "https://a:1"), ("TENURE_CA", "/nowhere.pem")]);
-        assert!(said.contains("/nowhere.pem") && said.contains("TENURE_CA"), "{said}");
+        let error = address(&[("TENURE_URL", "https://a:1"), ("TENURE_CA", "/nowhere.pem")]);
+        assert!(error.contains("/nowhere.pem") && error.contains("TENURE_CA"), "{error}");
     }
 }

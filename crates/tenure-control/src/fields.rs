@@ -123,9 +123,9 @@ mod tests {
 
     #[test]
     fn unknown_fields_are_rejected_with_a_shortened_name() {
-        let mut left = fields(json!({ "a": true, "b": "secret" }));
-        assert_eq!(left.flag("a").expect("a flag"), Some(true));
-        let problem = left.finish(&["a"]).expect_err("there is one too many");
+        let mut remaining = fields(json!({ "a": true, "b": "secret" }));
+        assert_eq!(remaining.flag("a").expect("a flag"), Some(true));
+        let problem = remaining.finish(&["a"]).expect_err("there is one too many");
         assert_eq!((problem.code, problem.field.as_deref()), (ProblemCode::UnknownField, Some("b")));
         assert!(!problem.message.contains("secret"));
         let long = fields(json!({ "x".repeat(10_000): 1 })).finish(&[]).expect_err("not known");

@@ -165,13 +165,13 @@ impl OwnershipState {
         now: Tick,
     ) -> Result<Permit, ControlRejection> {
         let Some(held) = &self.lease else {
-            let refusal =
+            let rejection =
                 || rejection_without_owner(ControlRejectionCode::LeaseRequired, STREAM_REQUIRES_LEASE);
-            return self.decide(CommandSource::WebSocket, class, OwnershipStatus::Inactive, refusal);
+            return self.decide(CommandSource::WebSocket, class, OwnershipStatus::Inactive, rejection);
         };
         if &*held.owner.identity != identity {
-            let refusal = || held.rejection(ControlRejectionCode::ControlLocked, BLOCKED, now);
-            return self.decide(CommandSource::WebSocket, class, OwnershipStatus::Other, refusal);
+            let rejection = || held.rejection(ControlRejectionCode::ControlLocked, BLOCKED, now);
+            return self.decide(CommandSource::WebSocket, class, OwnershipStatus::Other, rejection);
         }
         // Over, and not announced yet: nobody's.
         let standing = if held.is_expired(now) { OwnershipStatus::Other } else { OwnershipStatus::Owner };
@@ -189,11 +189,11 @@ impl OwnershipState {
         now: Tick,
     ) -> Result<Permit, ControlRejection> {
         let decide = |standing, code, message| {
-            let refusal = || match &self.lease {
+            let rejection = || match &self.lease {
                 Some(held) => held.rejection(code, message, now),
                 None => rejection_without_owner(code, message),
             };
-            self.decide(CommandSource::Rest, class, standing, refusal)
+            self.decide(CommandSource::Rest, class, standing, rejection)
         };
         let Some(held) = &self.lease else {
             // A token that is no lease's was one's: who shows it believes to be protected.
@@ -259,7 +259,7 @@ impl OwnershipState {
         source: CommandSource,
         class: CommandClass,
         standing: OwnershipStatus,
-        refusal: impl FnOnce() -> ControlRejection,
+        rejection: impl FnOnce() -> ControlRejection,
     ) -> Result<Permit, ControlRejection> {
         match evaluate(source, class, standing) {
             PermissionVerdict::Allow => Ok(Permit {
@@ -267,7 +267,7 @@ impl OwnershipState {
                 is_unconditional: matches!(class, CommandClass::Reads | CommandClass::Exempt),
                 is_for_owner: standing == OwnershipStatus::Owner,
             }),
-            PermissionVerdict::Block => Err(refusal()),
+            PermissionVerdict::Block => Err(rejection()),
         }
     }
 }

@@ -104,10 +104,10 @@ mod tests {
     #[test]
     fn nested_messages_of_any_length_are_length_prefixed() {
         for length in [0, 1, 125, 127, 128, 129, 16_383, 16_384, 2_097_152] {
-            let inner = vec![7; length];
+            let payload = vec![7; length];
             let mut written = b"before".to_vec();
-            ProtobufWriter::append_to(&mut written).message(3, |fields| fields.0.extend_from_slice(&inner));
-            assert_eq!(written, [b"before".as_slice(), &expected(3, &inner)].concat(), "{length}");
+            ProtobufWriter::append_to(&mut written).message(3, |fields| fields.0.extend_from_slice(&payload));
+            assert_eq!(written, [b"before".as_slice(), &expected(3, &payload)].concat(), "{length}");
         }
     }
 

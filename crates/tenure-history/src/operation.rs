@@ -112,8 +112,9 @@ pub enum OperationResponse {
     },
     /// It was given back, or taken away; or that was so already.
     Released,
-    /// Nothing to give back, renew or hand on: it ran out, or it is over otherwise.
-    Over,
+    /// Nothing to release, renew or transfer: the lease has expired, or ended otherwise.
+    #[serde(rename = "over")]
+    Ended,
     Unknown,
     Held {
         /// Which resource of those asked for.
@@ -237,8 +238,9 @@ impl fmt::Display for Action {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Action::Acquire { wants, holder, wait_ms, key } => {
-                let each =
-                    |want: &LeaseRequest| format!("{} {} for {} ms", want.resource, want.mode, want.ttl_ms);
+                let each = |request: &LeaseRequest| {
+                    format!("{} {} for {} ms", request.resource, request.mode, request.ttl_ms)
+                };
                 let requests: Vec<_> = wants.iter().map(each).collect();
                 write!(formatter, "acquire {} as {holder}", requests.join(" and "))?;
                 if *wait_ms > 0 {
@@ -270,7 +272,7 @@ impl fmt::Display for OperationResponse {
             }
             OperationResponse::Renewed { valid_for_ms } => write!(formatter, "renewed for {valid_for_ms} ms"),
             OperationResponse::Released => formatter.write_str("released"),
-            OperationResponse::Over => formatter.write_str("over"),
+            OperationResponse::Ended => formatter.write_str("over"),
             OperationResponse::Unknown => formatter.write_str("no such lease"),
             OperationResponse::Held { resource, by } => {
                 write!(formatter, "{resource} is held by {}", by.as_deref().unwrap_or("somebody"))

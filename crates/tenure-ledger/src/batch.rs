@@ -84,10 +84,10 @@ impl BatchBytes {
         BatchBytes { first, count, bytes, start }
     }
 
-    /// The same with a seal behind the events.
+    /// The same with a signature behind the events.
     #[must_use]
-    pub fn with_signature(mut self, seal: &[u8]) -> BatchBytes {
-        ProtobufWriter::append_to(&mut self.bytes).bytes(3, seal);
+    pub fn with_signature(mut self, signature: &[u8]) -> BatchBytes {
+        ProtobufWriter::append_to(&mut self.bytes).bytes(3, signature);
         self
     }
 
@@ -145,7 +145,7 @@ mod tests {
         // Written by hand for speed; it must be what everybody who has the .proto file reads.
         #[test]
         fn batch_bytes_equal_the_protobuf_encoding(
-            first in any::<u64>(), records in proptest::collection::vec(record(), 0..5), seal in proptest::collection::vec(any::<u8>(), 0..150),
+            first in any::<u64>(), records in proptest::collection::vec(record(), 0..5), signature in proptest::collection::vec(any::<u8>(), 0..150),
         ) {
             let stored_record = |record: &EventRecord| proto::Record {
                 event_type: record.event_type.clone(),
@@ -153,8 +153,8 @@ mod tests {
                 actor_id: record.actor_id.clone(),
                 payload: record.payload.clone(),
             };
-            let expected = proto::Batch { first_seq: first, records: records.iter().map(stored_record).collect(), seal: seal.clone() };
-            let bytes = BatchBytes::new(Seq(first), &records).with_signature(&seal);
+            let expected = proto::Batch { first_seq: first, records: records.iter().map(stored_record).collect(), seal: signature.clone() };
+            let bytes = BatchBytes::new(Seq(first), &records).with_signature(&signature);
             prop_assert_eq!(bytes.as_slice(), expected.encode_to_vec());
             prop_assert!(bytes.as_slice().starts_with(BatchBytes::new(Seq(first), &records).as_slice()));
             let mut written = EncodedRecords::with_capacity(0);

@@ -113,18 +113,18 @@ impl PendingBatch {
     }
 
     /// Lets in whose turn came when nobody could be let in.
-    pub(crate) fn serve_waiters(&mut self, state: &mut KernelState, now: Tick, most: usize) {
+    pub(crate) fn serve_waiters(&mut self, state: &mut KernelState, now: Tick, max_waiters: usize) {
         if let CommandOutcome::Swept { more: true } =
-            self.decide_and_record(state, &Command::ServeWaiters { max_waiters: most }, now)
+            self.decide_and_record(state, &Command::ServeWaiters { max_waiters }, now)
         {
             self.has_unserved = true;
         }
     }
 
     /// Announces what is over at `now`. Nothing that arrived before `now` may still wait to be decided.
-    pub(crate) fn expire_leases(&mut self, state: &mut KernelState, now: Tick, most: usize) {
+    pub(crate) fn expire_leases(&mut self, state: &mut KernelState, now: Tick, max_ended: usize) {
         if state.next_deadline().is_some_and(|deadline| deadline <= now) {
-            self.decide_and_record(state, &Command::Expire { max_ended: most }, now);
+            self.decide_and_record(state, &Command::Expire { max_ended }, now);
         }
     }
 
@@ -173,9 +173,10 @@ fn size_of_event(event: &Event) -> usize {
                 + scope
         }
         Event::Queued(queued) => {
-            let names =
-                |want: &LeaseRequest| want.resources().map(|name| name.as_str().len() + 8).sum::<usize>();
-            let lease_request = |want: &LeaseRequest| 64 + names(want) + labels(&want.labels);
+            let names = |request: &LeaseRequest| {
+                request.resources().map(|name| name.as_str().len() + 8).sum::<usize>()
+            };
+            let lease_request = |request: &LeaseRequest| 64 + names(request) + labels(&request.labels);
             queued.holder.as_str().len() + queued.requests.iter().map(lease_request).sum::<usize>()
         }
         Event::Revoked { detail, .. } => detail.len(),

@@ -295,9 +295,9 @@ impl Registrar {
 
     fn has_capacity_in_next_batch(&self) -> bool {
         // At least one of each, whatever the settings say: none would be a writer that stands still or spins.
-        let (most, max_bytes) = (self.settings.max_batch.max(1), self.settings.max_batch_bytes.max(1));
+        let (max_batch, max_bytes) = (self.settings.max_batch.max(1), self.settings.max_batch_bytes.max(1));
         let PendingBatch { answers, events, bytes, .. } = &self.next_batch;
-        answers.len() < most && events.len() < most && *bytes < max_bytes
+        answers.len() < max_batch && events.len() < max_batch && *bytes < max_bytes
     }
 
     /// What the registrar adds to a batch right before it is written: whose turn has come, what is over, what time it is.

@@ -79,8 +79,8 @@ fn jump(how: c_ushort, value: u32, if_true: u8, if_false: u8) -> sock_filter {
     sock_filter { code: how, jt: if_true, jf: if_false, k: value }
 }
 
-fn return_action(fate: u32) -> sock_filter {
-    sock_filter { code: RETURN, jt: 0, jf: 0, k: fate }
+fn return_action(action: u32) -> sock_filter {
+    sock_filter { code: RETURN, jt: 0, jf: 0, k: action }
 }
 
 #[cfg(test)]

@@ -40,7 +40,7 @@ impl Listener {
     /// The next call. Blocks until there is one; `None` if it was given up before it could be told.
     pub fn next(&self) -> io::Result<Option<Notification>> {
         let notification = match system::receive(self.0.as_fd()) {
-            Ok(heard) => heard,
+            Ok(notification) => notification,
             Err(error) if matches!(error.raw_os_error(), Some(libc::ENOENT | libc::EINTR)) => {
                 return Ok(None);
             }

@@ -58,12 +58,12 @@ impl ProcessMemory {
         Ok((OsString::from_vec(bytes), false))
     }
 
-    /// The texts that a list of places at this place points to, as those of `execve`: at most so many, and of a very long one
-    /// the beginning.
-    pub fn read_string_array(&self, place: u64, most: usize) -> io::Result<Vec<OsString>> {
+    /// The strings that a null-terminated array of pointers refers to, such as the arguments of `execve`: at most `max`.
+    /// A very long string is truncated.
+    pub fn read_string_array(&self, place: u64, max: usize) -> io::Result<Vec<OsString>> {
         let mut texts = Vec::new();
         let mut at = place;
-        while place != 0 && texts.len() < most {
+        while place != 0 && texts.len() < max {
             let one = self.read_u64(at)?;
             if one == 0 {
                 break;

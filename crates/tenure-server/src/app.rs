@@ -9,7 +9,7 @@ use crate::control::ControlApi;
 use crate::denial_log::DenialLog;
 use crate::files::{FileObserver, FilesApi};
 use crate::http::HostNames;
-use crate::http::events::EventRing;
+use crate::http::events::EventBuffer;
 use crate::intents::{Changes, IntentSecrets, IntentSettings, IntentsApi};
 use crate::metrics::Metrics;
 use crate::pools::Pools;
@@ -40,7 +40,7 @@ pub(crate) struct App {
     /// Why requests were refused, for whoever asks.
     pub(crate) denials: DenialLog,
     /// Where those who listen to events look.
-    pub(crate) events: Arc<EventRing>,
+    pub(crate) events: Arc<EventBuffer>,
     /// The tokens that an admin made.
     pub(crate) api_tokens: TokenStore,
     /// How this server is called on the network; nothing where it does not listen there.
@@ -73,7 +73,7 @@ impl App {
         let metrics = Arc::new(Metrics::new());
         let changes = Changes::new(registrar.view(), control.controller.clone());
         let observer = FileObserver::new(files.listeners(), changes.clone());
-        let events = EventRing::start(registrar.event_feed(), metrics.clone(), observer);
+        let events = EventBuffer::start(registrar.event_feed(), metrics.clone(), observer);
         let intents = IntentsApi::new(intents, intent_secrets, changes);
         let denials = DenialLog::default();
         Self {
@@ -109,7 +109,7 @@ impl App {
     /// Waits until the server is told to stop. What is open without end ends then.
     pub(crate) async fn wait_for_stop(&self) {
         // An error means that the app is gone: the same.
-        let _ = self.stop_requested.subscribe().wait_for(|stopping| *stopping).await;
+        let _ = self.stop_requested.subscribe().wait_for(|is_requested| *is_requested).await;
     }
 
     /// Why requests will not be answered; nothing while they will.

@@ -41,7 +41,7 @@ pub(crate) struct Denial {
 
 impl RequestSummary {
     pub(crate) fn from_acquire(acquire: &Acquire) -> Self {
-        let names = acquire.requests.iter().flat_map(|want| want.resources());
+        let names = acquire.requests.iter().flat_map(|request| request.resources());
         let resources = names.take(MAX_RESOURCES).cloned().collect();
         Self { principal: acquire.principal.clone(), holder: acquire.holder.clone(), resources }
     }
@@ -49,7 +49,7 @@ impl RequestSummary {
     /// An agent, and everything that it is about to touch.
     pub(crate) fn from_manifest(declare: &DeclareManifest) -> Self {
         let resources =
-            declare.requests.iter().take(MAX_RESOURCES).map(|want| want.resource.clone()).collect();
+            declare.requests.iter().take(MAX_RESOURCES).map(|request| request.resource.clone()).collect();
         Self { principal: declare.principal.clone(), holder: declare.agent.clone(), resources }
     }
 
@@ -99,28 +99,28 @@ impl DenialLog {
 mod tests {
     use super::*;
 
-    fn record(rejections: &DenialLog, resource: &str, holder: &str, at: u64) {
-        let wanted = RequestSummary {
+    fn record(denials: &DenialLog, resource: &str, holder: &str, at: u64) {
+        let summary = RequestSummary {
             principal: Principal::parse("p").unwrap(),
             holder: Holder::parse(holder).unwrap(),
             resources: vec![Resource::parse(resource).unwrap()],
         };
-        rejections.record(wanted, &Problem::new(Code::Held, "held"), Tick(at));
+        denials.record(summary, &Problem::new(Code::Held, "held"), Tick(at));
     }
 
     #[test]
     fn the_latest_denial_of_a_resource_is_kept_until_it_is_evicted() {
-        let refusals = DenialLog::default();
-        let find = |name: &str| refusals.latest(&Resource::parse(name).unwrap()).map(|refused| refused.at.0);
-        record(&refusals, "db:1", "a", 1);
-        record(&refusals, "db:1", "b", 2);
+        let denials = DenialLog::default();
+        let find = |name: &str| denials.latest(&Resource::parse(name).unwrap()).map(|refused| refused.at.0);
+        record(&denials, "db:1", "a", 1);
+        record(&denials, "db:1", "b", 2);
         assert_eq!((find("db:1"), find("db:2")), (Some(2), None));
         for number in 0..MAX_DENIALS as u64 - 1 {
-            record(&refusals, "busy:1", "c", 3 + number);
+            record(&denials, "busy:1", "c", 3 + number);
         }
         assert_eq!(find("db:1"), Some(2), "only the older one of the two is forgotten");
-        record(&refusals, "busy:1", "c", 20_000);
+        record(&denials, "busy:1", "c", 20_000);
         assert_eq!((find("db:1"), find("busy:1")), (None, Some(20_000)));
-        assert_eq!(refusals.0.lock().latest.len(), 1, "what is forgotten takes no memory");
+        assert_eq!(denials.0.lock().latest.len(), 1, "what is forgotten takes no memory");
     }
 }

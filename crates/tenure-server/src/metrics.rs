@@ -47,9 +47,9 @@ pub(crate) struct Metrics {
     pub(crate) event_streams: Gauge,
     events: Counter,
     intents_accepted: Counter,
-    agent_waits: Counter,
-    agent_deaths: Counter,
-    agent_strays: Counter,
+    manifests_waited: Counter,
+    manifests_aborted: Counter,
+    unleased_accesses: Counter,
     agents_used_up: Counter,
 }
 
@@ -67,9 +67,14 @@ impl Metrics {
             event_streams: add(r, "event_streams", "Open event streams", Gauge::default()),
             events: add(r, "events", "Durable events since the start", Counter::default()),
             intents_accepted: add(r, "intents_accepted", "New intent sessions", Counter::default()),
-            agent_waits: add(r, "agent_waits", "Manifests that had to wait", Counter::default()),
-            agent_deaths: add(r, "agent_deaths", "Manifests aborted by wait-die", Counter::default()),
-            agent_strays: add(r, "agent_strays", "Resources touched without a lease", Counter::default()),
+            manifests_waited: add(r, "agent_waits", "Manifests that had to wait", Counter::default()),
+            manifests_aborted: add(r, "agent_deaths", "Manifests aborted by wait-die", Counter::default()),
+            unleased_accesses: add(
+                r,
+                "agent_strays",
+                "Resources touched without a lease",
+                Counter::default(),
+            ),
             agents_used_up: add(r, "agents_used_up", "Agents over their lease time", Counter::default()),
             registry,
         }
@@ -110,9 +115,9 @@ impl Metrics {
                 (&self.intents_accepted, 1)
             }
             Event::Agent(event) => match &**event {
-                AgentEvent::Waits(_) => (&self.agent_waits, 1),
-                AgentEvent::Died { .. } => (&self.agent_deaths, 1),
-                AgentEvent::Strayed { outside, .. } => (&self.agent_strays, outside.len() as u64),
+                AgentEvent::Waits(_) => (&self.manifests_waited, 1),
+                AgentEvent::Died { .. } => (&self.manifests_aborted, 1),
+                AgentEvent::Strayed { outside, .. } => (&self.unleased_accesses, outside.len() as u64),
                 AgentEvent::UsedUp { .. } => (&self.agents_used_up, 1),
                 _ => return,
             },

@@ -83,11 +83,11 @@ mod tests {
 
     #[test]
     fn a_pool_resolves_to_its_members_in_order() {
-        let (first, others) = pools().resolve("tuner:*").unwrap();
+        let (first, alternatives) = pools().resolve("tuner:*").unwrap();
         assert_eq!(first.as_str(), "tuner:0");
-        assert_eq!(others.iter().map(Resource::as_str).collect::<Vec<_>>(), ["tuner:1"]);
-        let (only, others) = pools().resolve("tuner:1").unwrap();
-        assert!(only.as_str() == "tuner:1" && others.is_empty());
+        assert_eq!(alternatives.iter().map(Resource::as_str).collect::<Vec<_>>(), ["tuner:1"]);
+        let (only, alternatives) = pools().resolve("tuner:1").unwrap();
+        assert!(only.as_str() == "tuner:1" && alternatives.is_empty());
         assert!(pools().resolve("door:*").is_err(), "nobody waits for a pool that is not there");
     }
 

@@ -19,7 +19,7 @@ use thiserror::Error;
 use tokio::runtime;
 use tokio::sync::{oneshot, watch};
 
-pub(crate) use self::queue::{Asked, Given, QueueOutcome, QueuedRequest};
+pub(crate) use self::queue::{AcquireOutcome, Grant, QueueOutcome, QueuedRequest};
 use self::recovered_tickets::RecoveredTickets;
 use self::retry_queue::RetryQueue;
 pub(crate) use self::retry_queue::RevokeOnDrop;

@@ -1,6 +1,6 @@
 //! Names for what happens, so that a run can say what it has tried.
 
-use tenure_client::Effect as Sent;
+use tenure_client::Effect as ClientEffect;
 use tenure_core::kernel::{
     AgentEvent, AgentWaitEnd, CommandOutcome, Event, IntentEvent, IntentSessionEnd, Rejection,
     RevocationCause, WaitEnd,
@@ -22,12 +22,12 @@ pub fn record_server_effect(effect: &Effect, log: &mut Log) {
     }
 }
 
-pub fn record_client_effect(effect: &Sent, log: &mut Log) {
+pub fn record_client_effect(effect: &ClientEffect, log: &mut Log) {
     match effect {
-        Sent::Send { .. } => log.count("message sent"),
-        Sent::Held(_) => log.count("client holds"),
-        Sent::Lost => log.count("client lost its lease"),
-        Sent::Refused => log.count("client refused"),
+        ClientEffect::Send { .. } => log.count("message sent"),
+        ClientEffect::Held(_) => log.count("client holds"),
+        ClientEffect::Lost => log.count("client lost its lease"),
+        ClientEffect::Refused => log.count("client refused"),
     }
 }
 
@@ -88,8 +88,8 @@ fn reply_kind(reply: &Reply) -> &'static str {
     }
 }
 
-fn rejection_kind(refusal: &Rejection) -> &'static str {
-    match refusal {
+fn rejection_kind(rejection: &Rejection) -> &'static str {
+    match rejection {
         Rejection::Invalid(_) => "refused: invalid",
         Rejection::Held { .. } => "refused: held",
         Rejection::QueueFull { .. } => "refused: queue full",

@@ -31,8 +31,8 @@ struct Arguments {
     #[arg(long, default_value = "target/sim")]
     logs: PathBuf,
     /// Also prints how often each kind of thing happened.
-    #[arg(long)]
-    census: bool,
+    #[arg(long = "census")]
+    coverage: bool,
     /// Compares the records digest of each seed with this file, and names the first seed that differs.
     #[arg(long, value_name = "FILE", conflicts_with = "replay")]
     golden: Option<PathBuf>,
@@ -78,7 +78,7 @@ fn run_all(arguments: &Arguments) -> std::io::Result<ExitCode> {
         let steps = arguments.steps;
         writeln!(out, "  again: cargo xtask sim --replay {} --steps {steps} --step", report.seed)?;
     }
-    if arguments.census {
+    if arguments.coverage {
         for (kind, count) in total_coverage(&reports) {
             writeln!(out, "{:>12}  {kind}", grouped(count))?;
         }

@@ -279,8 +279,8 @@ impl RandomScenario {
         let count = *self.rng.pick(&[1, 1, 1, 2, 3]);
         let requests = (0..count).map(|_| {
             let ttl = TickDuration::from_millis(*self.rng.pick(&TTLS));
-            let (resource, others) = self.any_resources();
-            LeaseRequest::new(resource, self.any_mode(), ttl, nonce).with_alternatives(others)
+            let (resource, alternatives) = self.any_resources();
+            LeaseRequest::new(resource, self.any_mode(), ttl, nonce).with_alternatives(alternatives)
         });
         let wants: Vec<LeaseRequest> = requests.collect();
         let patience = TickDuration::from_millis(*self.rng.pick(&[0, 1, 500, 5_000, 60_000]));
@@ -323,8 +323,8 @@ impl RandomScenario {
     /// Mostly one; sometimes others that would do as well.
     fn any_resources(&mut self) -> (Resource, Vec<Resource>) {
         let first = self.rng.below(RESOURCES);
-        let others = if self.rng.percent(35) { 1 + self.rng.below(RESOURCES - 1) } else { 0 };
-        (resource(first), (1..=others).map(|distance| resource(first + distance)).collect())
+        let alternative_count = if self.rng.percent(35) { 1 + self.rng.below(RESOURCES - 1) } else { 0 };
+        (resource(first), (1..=alternative_count).map(|distance| resource(first + distance)).collect())
     }
 
     fn any_mode(&mut self) -> LeaseMode {

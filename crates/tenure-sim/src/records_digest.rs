@@ -190,8 +190,8 @@ impl RecordsDigest {
 }
 
 /// The error code that the HTTP API gives a refusal. Refusals with one code may be merged or split.
-fn error_code(refusal: &Rejection) -> &'static str {
-    match refusal {
+fn error_code(rejection: &Rejection) -> &'static str {
+    match rejection {
         Rejection::Invalid(_) | Rejection::WrongDirection { .. } | Rejection::NotIdle => "INVALID",
         Rejection::TtlOutOfRange { .. } => "TTL_OUT_OF_RANGE",
         Rejection::Held { .. } => "HELD",

@@ -77,6 +77,6 @@ fn run<S: Scenario>(seed: u64, steps: u64, keep_lines: bool) -> SeedReport {
         }
     };
     let (digest, records_digest) = (log.digest(), log.records().finish());
-    let (census, lines) = (log.coverage().clone(), log.lines().to_vec());
-    SeedReport { seed, steps: taken, digest, records_digest, violation, coverage: census, lines }
+    let (coverage, lines) = (log.coverage().clone(), log.lines().to_vec());
+    SeedReport { seed, steps: taken, digest, records_digest, violation, coverage, lines }
 }

@@ -41,7 +41,7 @@ fn main() -> ExitCode {
     if let Some(code) = seccomp_probe::run_internal_subcommand(std::env::args_os()) {
         return code;
     }
-    if let Some(code) = command::doctors_assistant(std::env::args_os()) {
+    if let Some(code) = command::run_doctor_subcommand(std::env::args_os()) {
         return code;
     }
     // Before anything else: a hook has to be quick, and a wrong command line of one must not let an edit through.

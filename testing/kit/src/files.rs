@@ -126,11 +126,11 @@ impl FileAgent {
     }
 
     fn caller(&self, subagent: Option<&str>) -> Value {
-        let mut speaker = json!({"agent": "claude", "session": self.session});
+        let mut caller = json!({"agent": "claude", "session": self.session});
         if let Some(subagent) = subagent {
-            speaker["subagent"] = json!(subagent);
+            caller["subagent"] = json!(subagent);
         }
-        speaker
+        caller
     }
 
     /// Wants to change files of the repository: the verdict.
@@ -140,8 +140,8 @@ impl FileAgent {
     }
 
     pub fn report_event(&mut self, subagent: Option<&str>, event: &str, paths: &[&str]) -> Response {
-        let speaker = self.caller(subagent);
-        let body = json!({"speaker": speaker, "event": event, "cwd": self.root, "paths": paths});
+        let caller = self.caller(subagent);
+        let body = json!({"speaker": caller, "event": event, "cwd": self.root, "paths": paths});
         self.request("POST /v1/files/events", &body)
     }
 

@@ -60,8 +60,8 @@ impl ProxiedServer {
     pub async fn wait_for_waiters(&self, lease: &str, count: usize) {
         let neighbour = self.direct_client();
         eventually(|| async {
-            let recall = neighbour.show(lease).await.unwrap().recall;
-            recall.map_or(0, |recall| recall.waiting) == count
+            let waiters = neighbour.show(lease).await.unwrap().recall;
+            waiters.map_or(0, |waiters| waiters.waiting) == count
         })
         .await;
     }

@@ -55,10 +55,10 @@ impl Proxy {
         let listener = TcpListener::bind(SocketAddr::from(([127, 0, 0, 2], server.port()))).await.unwrap();
         let address = listener.local_addr().unwrap();
         let network = Arc::new(watch::Sender::new(NetworkState { is_cut: false, generation: 0 }));
-        let fates: Arc<Mutex<VecDeque<ConnectionFault>>> = Arc::default();
-        let (watched, next_faults) = (network.subscribe(), fates.clone());
-        let asked = RequestLog::default();
-        let request_log = asked.clone();
+        let faults: Arc<Mutex<VecDeque<ConnectionFault>>> = Arc::default();
+        let (watched, next_faults) = (network.subscribe(), faults.clone());
+        let requests = RequestLog::default();
+        let request_log = requests.clone();
         tokio::spawn(async move {
             let mut connections = JoinSet::new();
             loop {
@@ -67,11 +67,11 @@ impl Proxy {
                 connections.spawn(forward(client, server, fault, watched.clone(), request_log.clone()));
             }
         });
-        Self { address, faults: fates, network, requests: asked }
+        Self { address, faults, network, requests }
     }
 
-    pub fn inject_faults(&self, fates: &[ConnectionFault]) {
-        self.faults.lock().unwrap().extend(fates);
+    pub fn inject_faults(&self, faults: &[ConnectionFault]) {
+        self.faults.lock().unwrap().extend(faults);
     }
 
     /// What was asked since this was last called, in its order.
@@ -93,18 +93,18 @@ impl Proxy {
 async fn forward(
     mut client: TcpStream,
     server: SocketAddr,
-    fate: ConnectionFault,
+    fault: ConnectionFault,
     network: watch::Receiver<NetworkState>,
-    asked: RequestLog,
+    requests: RequestLog,
 ) {
     let mut ends = network.clone();
     let born = network.borrow().generation;
     let carried = async {
-        if fate == ConnectionFault::CloseBeforeRequest {
+        if fault == ConnectionFault::CloseBeforeRequest {
             let mut some = [0; 16];
             return client.read(&mut some).await.map(drop);
         }
-        if fate == ConnectionFault::DropEverything {
+        if fault == ConnectionFault::DropEverything {
             return std::future::pending().await;
         }
         let mut upstream = TcpStream::connect(server).await?;
@@ -118,7 +118,7 @@ async fn forward(
                     return Ok::<_, io::Error>(());
                 }
                 wait_until_connected(&network).await;
-                asked.lock().unwrap().extend(request_line(&bytes[..count]));
+                requests.lock().unwrap().extend(request_line(&bytes[..count]));
                 to_server.write_all(&rewrite_host(&bytes[..count])).await?;
             }
         };
@@ -127,7 +127,7 @@ async fn forward(
             loop {
                 let count = from_server.read(&mut bytes).await?;
                 wait_until_connected(&network).await;
-                match fate {
+                match fault {
                     _ if count == 0 => return Ok(()),
                     ConnectionFault::CloseBeforeResponse => return Ok(()),
                     ConnectionFault::CloseDuringResponse => {

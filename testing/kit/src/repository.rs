@@ -247,7 +247,7 @@ impl FakeAgent {
             format!("$'{text}'")
         };
         let path = quoted(path.to_str().unwrap());
-        let said = self.run_line(&format!("{{ printf %s {} > {path}; }}", quoted(text)));
-        assert_eq!(said.code, Some(0), "{said:?}");
+        let output = self.run_line(&format!("{{ printf %s {} > {path}; }}", quoted(text)));
+        assert_eq!(output.code, Some(0), "{output:?}");
     }
 }

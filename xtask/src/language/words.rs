@@ -98,11 +98,6 @@ impl Checker {
         Self { words, phrases, exceptions }
     }
 
-    /// Whether `text` has a phrase of the word list, without regard to exceptions.
-    pub fn is_private_prose(&self, text: &str) -> bool {
-        self.phrases.is_match(text)
-    }
-
     /// Every private word in the repository that no exception permits.
     pub fn occurrences(&mut self, workspace: &Workspace) -> Result<Vec<Occurrence>, TaskError> {
         let (mut occurrences, mut folders) = (Vec::new(), BTreeSet::new());

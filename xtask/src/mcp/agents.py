@@ -14,12 +14,12 @@ PROGRAM = sys.argv[1]
 TOOLS = ["declare", "status", "who", "heartbeat", "release", "report"]
 
 
-def over_stdio(agent):
+def stdio_transport(agent):
     environment = {name: os.environ[name] for name in ("TENURE_URL", "TENURE_TOKEN")}
     return stdio_client(StdioServerParameters(command=PROGRAM, args=["mcp", "--agent", agent], env=environment))
 
 
-def over_http(url):
+def http_transport(url):
     headers = {"Authorization": "Bearer " + os.environ["TENURE_TOKEN"]}
     return streamable_http_client(url, http_client=httpx2.AsyncClient(headers=headers))
 
@@ -45,8 +45,8 @@ async def meet(one, other, path, extra=lambda agent: {}):
     lease = granted["leases"][0]["id"]
     refused = await call(other, "declare", touch=touch, **second)
     assert refused["verdict"] == "DIE" and refused["retryAfterMs"] > 0, refused
-    who = await call(other, "who", path=path)
-    assert who["held"] and who["leases"][0]["id"] == lease, who
+    state = await call(other, "who", path=path)
+    assert state["held"] and state["leases"][0]["id"] == lease, state
     beaten = await call(one, "heartbeat", **first)
     assert [beat["id"] for beat in beaten["renewed"]] == [lease], beaten
     assert (await call(one, "status", lease_ids=[lease], **first))["reconciled"][lease]["held"]
@@ -63,14 +63,14 @@ async def meet(one, other, path, extra=lambda agent: {}):
 async def everything():
     # "legacy" begins with a handshake, "auto" without one where the server can do that.
     for mode in ("legacy", "auto"):
-        one, other = over_stdio(f"one-{mode}"), over_stdio(f"other-{mode}")
+        one, other = stdio_transport(f"one-{mode}"), stdio_transport(f"other-{mode}")
         async with Client(one, mode=mode) as one, Client(other, mode=mode) as other:
             await meet(one, other, f"stdio-{mode}.rs")
     server = subprocess.Popen([PROGRAM, "mcp", "--listen", "127.0.0.1:0"], stdout=subprocess.PIPE, text=True)
     try:
         url = server.stdout.readline().split()[-1]
         for mode in ("legacy", "auto"):
-            async with Client(over_http(url), mode=mode) as one, Client(over_http(url), mode=mode) as other:
+            async with Client(http_transport(url), mode=mode) as one, Client(http_transport(url), mode=mode) as other:
                 named = lambda agent: {"agent_id": f"{agent}-http-{mode}"}
                 await meet(one, other, f"http-{mode}.rs", named)
     finally:

@@ -16,9 +16,9 @@ def shorten(value):
         wait = value.get("waitMs")
         if isinstance(wait, (int, float)) and not isinstance(wait, bool) and wait > LONGEST_WAIT_MS:
             value = {**value, "waitMs": LONGEST_WAIT_MS}
-        return {name: shorten(inner) for name, inner in value.items()}
+        return {name: shorten(item) for name, item in value.items()}
     if isinstance(value, list):
-        return [shorten(inner) for inner in value]
+        return [shorten(item) for item in value]
     return value
 
 

@@ -57,15 +57,15 @@ impl Declaration {
         let engaged = self.priority_guard.take().unwrap_or_else(|| self.agent.priority.pin());
         let withdraw_on_drop = WithdrawOnDrop { agent: self.agent.clone(), guards: Some((engaged, turn)) };
         let ttl = u64::try_from(self.agent.ttl.as_micros()).unwrap_or(u64::MAX);
-        let mut course = RetrySchedule::new(self.wait, ttl, boot_microseconds());
+        let mut schedule = RetrySchedule::new(self.wait, ttl, boot_microseconds());
         let mut may_be_known = false;
         loop {
             let sent = boot_microseconds();
-            let manifest = self.agent.manifest(&self.intents, course.remaining_wait_ms(sent));
+            let manifest = self.agent.manifest(&self.intents, schedule.remaining_wait_ms(sent));
             let next = match self.agent.client.declare(&manifest).await {
                 Ok(verdict) => {
                     may_be_known = true;
-                    course.handle_verdict(verdict, boot_microseconds(), random())
+                    schedule.handle_verdict(verdict, boot_microseconds(), random())
                 }
                 Err(Error::Problem(problem))
                     if problem.code == Code::PriorityFixed && self.agent.priority.adopt(&problem) =>
@@ -74,7 +74,7 @@ impl Declaration {
                 }
                 Err(error) => {
                     may_be_known |= matches!(error, Error::OutcomeUnknown { .. });
-                    let next = course.next_retry(boot_microseconds(), random());
+                    let next = schedule.next_retry(boot_microseconds(), random());
                     if !error.is_transient() || next == RetryDecision::TimedOut {
                         withdraw_on_drop.finish(may_be_known).await;
                         return Err(error.into());
@@ -93,7 +93,7 @@ impl Declaration {
                 RetryDecision::RetryAt(at) => sleep_until(at).await,
                 RetryDecision::TimedOut => {
                     withdraw_on_drop.finish(true).await;
-                    return Err(DeclareError::Blocked { blocked_by: course.blocked_by });
+                    return Err(DeclareError::Blocked { blocked_by: schedule.blocked_by });
                 }
             }
         }

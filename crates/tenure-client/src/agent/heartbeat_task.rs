@@ -59,11 +59,11 @@ pub(super) async fn start(agent: &Agent, leases: Vec<AgentLease>, sent: u64) -> 
     let ttl = TickDuration::from_millis(leases.iter().map(|lease| lease.ttl).min()?);
     let valid_for = TickDuration::from_millis(leases.iter().map(|lease| lease.remaining_ms).min()?);
     let skew = TickDuration(u64::try_from(agent.skew.as_micros()).unwrap_or(u64::MAX));
-    let mut pulse = AgentHeartbeat::new(ttl, skew);
-    let effects = pulse.start(fence, valid_for, sent, boot_microseconds(), random());
-    let (standing, watched) = watch::channel(pulse.status().clone());
-    let (heard, outcome_receiver) = mpsc::unbounded_channel();
-    let (orders, command_receiver) = mpsc::unbounded_channel();
+    let mut heartbeat = AgentHeartbeat::new(ttl, skew);
+    let effects = heartbeat.start(fence, valid_for, sent, boot_microseconds(), random());
+    let (standing, watched) = watch::channel(heartbeat.status().clone());
+    let (outcomes, outcome_receiver) = mpsc::unbounded_channel();
+    let (commands, command_receiver) = mpsc::unbounded_channel();
     let (answer, answered) = oneshot::channel();
     let ids = Arc::new(agent.lease_ids(leases.iter().map(|lease| lease.id.clone()).collect()));
     let client = agent.client.clone();
@@ -71,9 +71,9 @@ pub(super) async fn start(agent: &Agent, leases: Vec<AgentLease>, sent: u64) -> 
         client,
         ids,
         fence,
-        heartbeat: pulse,
+        heartbeat,
         status: standing,
-        outcomes: heard,
+        outcomes,
         is_held: Some(answer),
         is_stopped: false,
         is_refused: false,
@@ -82,23 +82,23 @@ pub(super) async fn start(agent: &Agent, leases: Vec<AgentLease>, sent: u64) -> 
     };
     tokio::spawn(task.run(effects, outcome_receiver, command_receiver));
     let is_held = answered.await.unwrap_or(false);
-    is_held.then(|| HeartbeatHandle { leases: Arc::new(leases), status: watched, commands: orders })
+    is_held.then(|| HeartbeatHandle { leases: Arc::new(leases), status: watched, commands })
 }
 
 impl HeartbeatTask {
     async fn run(
         mut self,
         effects: Vec<Effect>,
-        mut hears: mpsc::UnboundedReceiver<(AttemptId, RequestOutcome)>,
-        mut orders: mpsc::UnboundedReceiver<HeartbeatCommand>,
+        mut outcomes: mpsc::UnboundedReceiver<(AttemptId, RequestOutcome)>,
+        mut commands: mpsc::UnboundedReceiver<HeartbeatCommand>,
     ) {
         let _task_guard = self.client.tasks().track();
         let mut released = None;
         effects.into_iter().for_each(|effect| self.perform(effect));
         while !self.is_stopped || !self.heartbeat.is_done() {
             tokio::select! {
-                Some((attempt, what)) = hears.recv() => self.handle_outcome(attempt, what),
-                order = orders.recv(), if !self.is_stopped => match order {
+                Some((attempt, what)) = outcomes.recv() => self.handle_outcome(attempt, what),
+                order = commands.recv(), if !self.is_stopped => match order {
                     Some(HeartbeatCommand::Detach(done)) => {
                         let _ = done.send(());
                         return;
@@ -180,9 +180,9 @@ impl HeartbeatTask {
         attempt: AttemptId,
         send: impl FnOnce(Client, Arc<AgentLeaseIds>) -> F,
     ) {
-        let (heard, response) = (self.outcomes.clone(), send(self.client.clone(), self.ids.clone()));
+        let (outcomes, response) = (self.outcomes.clone(), send(self.client.clone(), self.ids.clone()));
         tokio::spawn(async move {
-            let _ = heard.send((attempt, response.await));
+            let _ = outcomes.send((attempt, response.await));
         });
     }
 

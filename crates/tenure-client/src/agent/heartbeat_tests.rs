@@ -132,8 +132,8 @@ fn rejected_lease_is_lost_at_once() {
 // S3-32
 #[test]
 fn skew_is_limited_to_half_of_the_lease() {
-    let mut pulse = AgentHeartbeat::new(TickDuration::from_millis(1_000), TickDuration::from_secs(60));
-    let effects = pulse.start(FENCE, TickDuration::from_millis(1_000), 0, 1_000, 0);
+    let mut heartbeat = AgentHeartbeat::new(TickDuration::from_millis(1_000), TickDuration::from_secs(60));
+    let effects = heartbeat.start(FENCE, TickDuration::from_millis(1_000), 0, 1_000, 0);
     assert_eq!(effects, [Effect::Held(FENCE)]);
-    assert_eq!(pulse.status().deadline, 500_000 - 2_500 - 50_000);
+    assert_eq!(heartbeat.status().deadline, 500_000 - 2_500 - 50_000);
 }

@@ -114,9 +114,9 @@ mod tests {
         let attempt = AgentPriority::restored(5);
         assert!(attempt.adopt(&fixed(9)) && !attempt.adopt(&fixed(9)));
         assert_eq!(attempt.get_or_init(), 9);
-        let given = AgentPriority::explicit(5);
-        assert!(!given.adopt(&fixed(9)));
-        drop(given.pin());
-        assert_eq!(given.get_or_init(), 5);
+        let explicit = AgentPriority::explicit(5);
+        assert!(!explicit.adopt(&fixed(9)));
+        drop(explicit.pin());
+        assert_eq!(explicit.get_or_init(), 5);
     }
 }

@@ -98,14 +98,14 @@ async fn request_with_retry<T, F: Future<Output = Result<T, Error>>>(
     wait: WaitLimit,
     ask: impl Fn() -> F,
 ) -> Result<T, Error> {
-    let mut course =
+    let mut schedule =
         RetrySchedule::new(wait, milliseconds(agent.ttl).saturating_mul(1_000), boot_microseconds());
     loop {
         let error = match ask().await {
             Ok(answer) => return Ok(answer),
             Err(error) => error,
         };
-        match course.next_retry(boot_microseconds(), random()) {
+        match schedule.next_retry(boot_microseconds(), random()) {
             RetryDecision::RetryAt(at) if error.is_transient() => sleep_until(at).await,
             _ => return Err(error),
         }

@@ -121,19 +121,19 @@ mod tests {
 
     #[test]
     fn die_verdict_is_retried_after_its_delay_unless_past_the_wait_limit() {
-        let mut course = RetrySchedule::new(WaitLimit::For(Duration::from_secs(5)), TTL, 0);
-        assert_eq!(course.handle_verdict(die(400), 1_000_000, 0), RetryDecision::RetryAt(1_400_000));
-        assert_eq!(course.handle_verdict(die(4_000), 1_400_000, 0), RetryDecision::TimedOut);
-        assert_eq!(course.blocked_by, ["carol"]);
+        let mut schedule = RetrySchedule::new(WaitLimit::For(Duration::from_secs(5)), TTL, 0);
+        assert_eq!(schedule.handle_verdict(die(400), 1_000_000, 0), RetryDecision::RetryAt(1_400_000));
+        assert_eq!(schedule.handle_verdict(die(4_000), 1_400_000, 0), RetryDecision::TimedOut);
+        assert_eq!(schedule.blocked_by, ["carol"]);
         let mut patient = RetrySchedule::new(WaitLimit::Forever, TTL, 0);
         assert_eq!(patient.handle_verdict(die(30_000), 7, 0), RetryDecision::RetryAt(30_000_007));
     }
 
     #[test]
     fn retry_interval_is_limited_to_a_quarter_of_the_ttl() {
-        let mut course = RetrySchedule::new(WaitLimit::Forever, 1_000_000, 0);
+        let mut schedule = RetrySchedule::new(WaitLimit::Forever, 1_000_000, 0);
         for _ in 0..20 {
-            let RetryDecision::RetryAt(at) = course.handle_verdict(wait(), 0, 0) else {
+            let RetryDecision::RetryAt(at) = schedule.handle_verdict(wait(), 0, 0) else {
                 panic!("it waits for ever")
             };
             assert!(at <= 250_000, "{at}");
@@ -142,9 +142,9 @@ mod tests {
 
     #[test]
     fn without_waiting_a_wait_verdict_times_out_at_once() {
-        let mut course = RetrySchedule::new(WaitLimit::No, TTL, 7);
+        let mut schedule = RetrySchedule::new(WaitLimit::No, TTL, 7);
         assert_eq!(
-            (course.remaining_wait_ms(7), course.handle_verdict(wait(), 7, 0)),
+            (schedule.remaining_wait_ms(7), schedule.handle_verdict(wait(), 7, 0)),
             (1, RetryDecision::TimedOut)
         );
     }

@@ -1,12 +1,14 @@
-//! What can be asked: one file per subject.
+//! Requests to the server: one file per subject.
 
 mod agents;
+mod control;
 mod events;
 mod files;
 mod intents;
 mod leases;
 mod queue;
 mod sse;
+mod tokens;
 mod work;
 
 pub use events::{EventFilter, EventStartPosition, EventStream};

@@ -1,14 +1,11 @@
-//! The queue, tokens, and control.
+//! The queue of a resource.
 
 use serde::Deserialize;
-use tenure_api::{
-    ApiTokenList, ApiTokenRequest, ApiTokenView, ControlStatus, CreatedApiToken, Explanation, Queue,
-    RevokedApiToken,
-};
+use tenure_api::{Explanation, Queue};
 
 use crate::client::Client;
 use crate::error::Error;
-use crate::http::{ApiRequest, Idempotency, PathAndQuery};
+use crate::http::{ApiRequest, PathAndQuery};
 
 #[derive(Deserialize)]
 struct Withdrawn {}
@@ -32,39 +29,5 @@ impl Client {
     pub async fn explain(&self, resource: &str) -> Result<Explanation, Error> {
         let query = PathAndQuery::new("/v1/explain").with("resource", Some(resource));
         self.send(&ApiRequest::get(query.into_text()).with_list_limit()).await
-    }
-}
-
-const TOKENS: &str = "/v1/tokens";
-
-impl Client {
-    /// Makes a token. Its secret is in this answer and nowhere else.
-    pub async fn create_token(&self, request: &ApiTokenRequest) -> Result<CreatedApiToken, Error> {
-        self.send(&ApiRequest::post(TOKENS.into(), request, Idempotency::NonIdempotent)).await
-    }
-
-    /// Every token that is good.
-    pub async fn tokens(&self) -> Result<Vec<ApiTokenView>, Error> {
-        let answer = self.send::<ApiTokenList>(&ApiRequest::get(TOKENS.into()).with_list_limit()).await;
-        answer.map(|answer| answer.tokens)
-    }
-
-    /// Makes a token worthless, and ends the leases of its principal.
-    pub async fn revoke_token(&self, id: &str) -> Result<RevokedApiToken, Error> {
-        self.send(&ApiRequest::delete(PathAndQuery::path(TOKENS, &[id]).into_text())).await
-    }
-}
-
-/// What the device's addresses answer with.
-#[derive(Deserialize)]
-struct Envelope<T> {
-    data: T,
-}
-
-impl Client {
-    /// Who has the device, and for how long. To take it, a WebSocket at `/ws` is needed.
-    pub async fn control_status(&self) -> Result<ControlStatus, Error> {
-        let call = ApiRequest::get("/api/v1/control/status".into());
-        self.send::<Envelope<ControlStatus>>(&call).await.map(|answer| answer.data)
     }
 }

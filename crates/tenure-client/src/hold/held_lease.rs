@@ -18,7 +18,7 @@ pub(super) struct LeaseSnapshot {
     pub(super) passports: Vec<Option<String>>,
     /// The local deadline.
     pub(super) deadline: u64,
-    pub(super) recall: Option<Recall>,
+    pub(super) waiters: Option<Recall>,
     pub(super) lost: Option<LeaseLost>,
 }
 
@@ -100,8 +100,8 @@ impl HeldLease {
     /// change is missed between two calls.
     pub async fn deadline_changed(&self) -> u64 {
         let mut state = self.state.clone();
-        let told = self.reported_deadline.load(Ordering::Relaxed);
-        let moved = state.wait_for(|state| state.deadline != told).await.map(|state| state.deadline);
+        let reported = self.reported_deadline.load(Ordering::Relaxed);
+        let moved = state.wait_for(|state| state.deadline != reported).await.map(|state| state.deadline);
         match moved {
             Ok(until) => {
                 self.reported_deadline.store(until, Ordering::Relaxed);
@@ -134,10 +134,13 @@ impl HeldLease {
     /// It is heard with a renewal, so up to a third of the lease's length later.
     pub async fn recalled(&self) -> Recall {
         let mut state = self.state.clone();
-        let recalled =
-            state.wait_for(|state| state.recall.is_some()).await.ok().and_then(|state| state.recall.clone());
+        let recalled = state
+            .wait_for(|state| state.waiters.is_some())
+            .await
+            .ok()
+            .and_then(|state| state.waiters.clone());
         match recalled {
-            Some(recall) => recall,
+            Some(waiters) => waiters,
             None => std::future::pending().await,
         }
     }

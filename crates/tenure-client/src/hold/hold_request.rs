@@ -141,6 +141,6 @@ impl LeaseRequest {
 
     /// Whether it waits in a queue.
     pub(super) fn has_wait(&self) -> bool {
-        self.leases.iter().any(|want| want.wait_ms > 0)
+        self.leases.iter().any(|lease| lease.wait_ms > 0)
     }
 }

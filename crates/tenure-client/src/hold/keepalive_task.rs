@@ -87,21 +87,20 @@ pub(super) fn start(
     on_queue: Option<QueueCallback>,
     answer: ReplySender,
 ) {
-    let (heard, event_receiver) = mpsc::unbounded_channel();
-    let (give_orders, orders) = mpsc::unbounded_channel();
+    let (events, event_receiver) = mpsc::unbounded_channel();
+    let (command_sender, commands) = mpsc::unbounded_channel();
     let now = boot_microseconds();
-    let (wish, granted) = match source {
-        KeepaliveStart::Request { leases: wants, is_batch } => {
-            (LeaseRequest::new(wants, is_batch, wait), None)
-        }
+    let (request, granted) = match source {
+        KeepaliveStart::Request { leases, is_batch } => (LeaseRequest::new(leases, is_batch, wait), None),
         KeepaliveStart::Granted { granted, sent } => {
             (LeaseRequest::new(Vec::new(), false, WaitLimit::No), Some((granted, sent)))
         }
     };
-    let ttl_ms = wish.leases.iter().map(|lease| lease.ttl_ms).min();
+    let ttl_ms = request.leases.iter().map(|lease| lease.ttl_ms).min();
     let ttl_ms = ttl_ms.or_else(|| granted.as_ref().map(|(granted, _)| granted.lease.ttl_ms)).unwrap_or(0);
-    let telling = on_queue.filter(|_| wish.has_wait()).map(|callback| {
-        tokio::spawn(queue_position::report_position(client.clone(), wish.clone(), callback)).abort_handle()
+    let telling = on_queue.filter(|_| request.has_wait()).map(|callback| {
+        tokio::spawn(queue_position::report_position(client.clone(), request.clone(), callback))
+            .abort_handle()
     });
     let timeout = match wait {
         WaitLimit::No => Some(NO_WAIT_TIMEOUT),
@@ -111,14 +110,14 @@ pub(super) fn start(
     let task = KeepAliveTask {
         _task_guard: client.tasks().track(),
         client,
-        request: wish,
+        request,
         wait,
         keep_alive: KeepAlive::new(TickDuration::from_millis(ttl_ms)),
         granted: BTreeMap::new(),
         state: None,
-        events: heard,
-        commands: orders,
-        command_sender: Some(give_orders),
+        events,
+        commands,
+        command_sender: Some(command_sender),
         reply: Some(answer),
         acquire_requests: VecDeque::new(),
         position_reporter: telling,
@@ -140,7 +139,7 @@ impl KeepAliveTask {
     async fn run(
         mut self,
         granted: Option<(Box<LeaseGrant>, u64)>,
-        mut hears: mpsc::UnboundedReceiver<RequestEvent>,
+        mut events: mpsc::UnboundedReceiver<RequestEvent>,
     ) {
         match granted {
             None => self.step(Input::Start),
@@ -148,7 +147,7 @@ impl KeepAliveTask {
         }
         while !self.is_finished() || self.remaining_leases.is_some() && !self.is_stopped {
             tokio::select! {
-                Some(heard) = hears.recv() => self.handle_event(heard),
+                Some(event) = events.recv() => self.handle_event(event),
                 order = self.commands.recv(), if !self.is_stopped => self.handle_command(order),
                 () = reply_dropped(&mut self.reply) => {
                     self.reply = None;
@@ -178,8 +177,8 @@ impl KeepAliveTask {
     fn start_with_grant(&mut self, granted: LeaseGrant, sent: u64) {
         for effect in self.keep_alive.step(Input::Start, sent, random()) {
             if let Effect::Send { request_id: attempt, request: KeepAliveRequest::Acquire } = effect {
-                let (wish, what) = (self.request.clone(), RequestOutcome::Granted(vec![granted]));
-                return self.handle_event(RequestEvent { request_id: attempt, request: wish, outcome: what });
+                let (request, what) = (self.request.clone(), RequestOutcome::Granted(vec![granted]));
+                return self.handle_event(RequestEvent { request_id: attempt, request, outcome: what });
             }
         }
     }
@@ -210,7 +209,7 @@ impl KeepAliveTask {
     }
 
     fn send(&mut self, attempt: AttemptId, call: KeepAliveRequest) {
-        let (client, wish, heard) = (self.client.clone(), self.request.clone(), self.events.clone());
+        let (client, request, events) = (self.client.clone(), self.request.clone(), self.events.clone());
         let leases = match call {
             KeepAliveRequest::Renew(fence) | KeepAliveRequest::Release(fence) => {
                 self.granted.get(&fence).cloned().unwrap_or_default()
@@ -218,17 +217,17 @@ impl KeepAliveTask {
             KeepAliveRequest::Acquire | KeepAliveRequest::Withdraw => Arc::default(),
         };
         let (reason, is_acquire_pending) = (self.reason.clone(), !self.acquire_requests.is_empty());
-        let request = tokio::spawn(async move {
+        let task = tokio::spawn(async move {
             let what = match call {
-                KeepAliveRequest::Acquire => acquire(&client, &wish, attempt, &heard).await,
+                KeepAliveRequest::Acquire => acquire(&client, &request, attempt, &events).await,
                 KeepAliveRequest::Renew(_) => requests::renew(&client, leases).await,
                 KeepAliveRequest::Release(_) => requests::release(&client, leases, reason).await,
-                KeepAliveRequest::Withdraw => withdraw(&client, &wish, is_acquire_pending).await,
+                KeepAliveRequest::Withdraw => withdraw(&client, &request, is_acquire_pending).await,
             };
-            let _ = heard.send(RequestEvent { request_id: attempt, request: wish, outcome: what });
+            let _ = events.send(RequestEvent { request_id: attempt, request, outcome: what });
         });
         if call == KeepAliveRequest::Acquire {
-            self.acquire_requests.push_back((attempt, request.abort_handle()));
+            self.acquire_requests.push_back((attempt, task.abort_handle()));
             // With the key another connection takes its place. Who waits for hours has asked thousands of times.
             while self.acquire_requests.len() > MAX_ACQUIRE_REQUESTS {
                 self.acquire_requests.pop_front().into_iter().for_each(|(_, request)| request.abort());
@@ -240,17 +239,17 @@ impl KeepAliveTask {
         self.deadline = None;
         self.last_error = None;
         let granted = self.granted.get(&fence).cloned().unwrap_or_default();
-        let Some((first, give_orders)) = granted.first().zip(self.command_sender.take()) else { return };
+        let Some((first, command_sender)) = granted.first().zip(self.command_sender.take()) else { return };
         let (state, watched) = watch::channel(LeaseSnapshot {
             leases: granted.iter().map(|granted| granted.lease.clone()).collect(),
             passports: granted.iter().map(|granted| granted.passport.clone()).collect(),
             deadline: self.keep_alive.deadline().unwrap_or(0),
-            recall: granted.iter().find_map(|granted| granted.lease.recall.clone()),
+            waiters: granted.iter().find_map(|granted| granted.lease.recall.clone()),
             lost: None,
         });
         self.state = Some(state);
         let guard =
-            HeldLease::new(watched, give_orders, Secret::new(first.token.clone()), self.client.address());
+            HeldLease::new(watched, command_sender, Secret::new(first.token.clone()), self.client.address());
         self.send_reply(Ok(guard));
     }
 
@@ -318,18 +317,19 @@ impl KeepAliveTask {
 
 async fn acquire(
     client: &Client,
-    wish: &Arc<LeaseRequest>,
+    request: &Arc<LeaseRequest>,
     attempt: AttemptId,
-    heard: &mpsc::UnboundedSender<RequestEvent>,
+    events: &mpsc::UnboundedSender<RequestEvent>,
 ) -> RequestOutcome {
     let on_sent = || {
-        let _ = heard.send(RequestEvent {
+        let _ = events.send(RequestEvent {
             request_id: attempt,
-            request: wish.clone(),
+            request: request.clone(),
             outcome: RequestOutcome::Sent,
         });
     };
-    wish.send(client, &wish.to_api_request(), on_sent)
+    request
+        .send(client, &request.to_api_request(), on_sent)
         .await
         .map_or_else(RequestOutcome::Failed, RequestOutcome::Granted)
 }

@@ -37,12 +37,12 @@ const REPORT_INTERVAL: Duration = Duration::from_secs(2);
 pub(super) async fn report_position(
     client: Client,
     request: std::sync::Arc<LeaseRequest>,
-    mut tell: QueueCallback,
+    mut callback: QueueCallback,
 ) {
     sleep(FIRST_REPORT_DELAY).await;
     loop {
         match find_position(&client, &request).await {
-            Ok(Some(place)) => tell(place),
+            Ok(Some(place)) => callback(place),
             Ok(None) => {}
             // A server that does not know the question, or does not answer us.
             Err(Error::Problem(problem)) if !problem.code.is_retryable() => return,
@@ -52,13 +52,13 @@ pub(super) async fn report_position(
     }
 }
 
-async fn find_position(client: &Client, wish: &LeaseRequest) -> Result<Option<QueuePosition>, Error> {
+async fn find_position(client: &Client, request: &LeaseRequest) -> Result<Option<QueuePosition>, Error> {
     let mut last: Option<QueuePosition> = None;
-    for lease in &wish.leases {
+    for lease in &request.leases {
         let Some(resource) = queued_resource(client, &lease.resource).await? else { continue };
         let explanation = client.explain(&resource).await?;
         let waiting = explanation.waiting.len();
-        let Some(own) = own_waiters(wish, explanation.waiting).pop() else { continue };
+        let Some(own) = own_waiters(request, explanation.waiting).pop() else { continue };
         if last.as_ref().is_none_or(|last| last.position < own.position) {
             last = Some(QueuePosition {
                 resource: explanation.resource,
@@ -91,18 +91,18 @@ pub(super) async fn queued_resource(client: &Client, resource: &str) -> Result<O
     }
 }
 
-/// Those that may be this wish: the same holder, who waits for the same.
-pub(super) fn own_waiters(wish: &LeaseRequest, waiting: Vec<Waiter>) -> Vec<Waiter> {
-    let matches = |want: &AcquireRequest, name: &str| match pool_prefix(&want.resource) {
+/// Waiters that may be this request: the same holder, waiting for the same resources.
+pub(super) fn own_waiters(request: &LeaseRequest, waiting: Vec<Waiter>) -> Vec<Waiter> {
+    let matches = |lease: &AcquireRequest, name: &str| match pool_prefix(&lease.resource) {
         Some(pool) => name.starts_with(pool),
-        None => want.resource == name,
+        None => lease.resource == name,
     };
     let is_own = |waiter: &Waiter| {
         let mut names = waiter.resources.iter();
-        let mut wants = wish.leases.iter();
-        names.all(|name| wish.leases.iter().any(|want| matches(want, name)))
-            && wants.all(|want| {
-                want.holder == waiter.holder && waiter.resources.iter().any(|name| matches(want, name))
+        let mut leases = request.leases.iter();
+        names.all(|name| request.leases.iter().any(|lease| matches(lease, name)))
+            && leases.all(|lease| {
+                lease.holder == waiter.holder && waiter.resources.iter().any(|name| matches(lease, name))
             })
     };
     waiting.into_iter().filter(is_own).collect()

@@ -22,7 +22,7 @@ pub(super) struct RequestEvent {
 impl KeepAliveTask {
     pub(super) fn handle_event(
         &mut self,
-        RequestEvent { request_id: attempt, request: wish, outcome: what }: RequestEvent,
+        RequestEvent { request_id: attempt, request, outcome: what }: RequestEvent,
     ) {
         let was_acquiring = self.acquire_requests.len();
         if !matches!(what, RequestOutcome::Sent) {
@@ -31,7 +31,7 @@ impl KeepAliveTask {
         let is_lost = matches!(what, RequestOutcome::Failed(Error::OutcomeUnknown { .. }));
         // The server may come to it only now, after it let us out of the queue.
         self.is_outcome_unknown |= is_lost && self.acquire_requests.len() < was_acquiring;
-        if let Some(outcome) = self.outcome(what, &wish, attempt) {
+        if let Some(outcome) = self.outcome(what, &request, attempt) {
             self.step(Input::Replied { request_id: attempt, outcome });
         }
         let is_clear = self.acquire_requests.is_empty() && !self.is_outcome_unknown;
@@ -44,14 +44,14 @@ impl KeepAliveTask {
     fn outcome(
         &mut self,
         what: RequestOutcome,
-        wish: &Arc<LeaseRequest>,
+        request: &Arc<LeaseRequest>,
         attempt: AttemptId,
     ) -> Option<Outcome> {
         Some(match what {
             RequestOutcome::Sent => {
                 self.was_reached = true;
                 // Who does not wait in a queue is answered soon, or not at all.
-                if !wish.has_wait() {
+                if !request.has_wait() {
                     return None;
                 }
                 Outcome::Queued
@@ -99,20 +99,20 @@ impl KeepAliveTask {
                 self.deadline = None;
                 Outcome::Ended
             }
-            RequestOutcome::Failed(error) => self.outcome_of_failure(error, wish),
+            RequestOutcome::Failed(error) => self.outcome_of_failure(error, request),
         })
     }
 
-    fn outcome_of_failure(&mut self, error: Error, wish: &Arc<LeaseRequest>) -> Outcome {
+    fn outcome_of_failure(&mut self, error: Error, request: &Arc<LeaseRequest>) -> Outcome {
         let outcome = if self.state.is_some() || self.is_stopped {
             // A renewal is tried until the deadline. What is given back and refused for good is left to its end.
             let is_final = self.is_stopped && !error.is_transient();
             if is_final { Outcome::Ended } else { Outcome::Failed }
         } else {
             match error.code() {
-                // Our turn came and went unheard. It is a new wish now, unless it is one already.
+                // Our turn came and went unheard. It is a new request now, unless it is one already.
                 Some(Code::Expired) => {
-                    if Arc::ptr_eq(wish, &self.request) {
+                    if Arc::ptr_eq(request, &self.request) {
                         self.request = self.request.with_new_key();
                     }
                     Outcome::Failed
@@ -129,8 +129,9 @@ impl KeepAliveTask {
     }
 
     fn is_still_waiting(&self) -> bool {
-        let left = self.deadline.map(|until| until.saturating_sub(boot_microseconds()));
-        self.wait != WaitLimit::No && left.is_none_or(|left| left > 2 * to_microseconds(RESPONSE_MARGIN))
+        let remaining = self.deadline.map(|until| until.saturating_sub(boot_microseconds()));
+        self.wait != WaitLimit::No
+            && remaining.is_none_or(|remaining| remaining > 2 * to_microseconds(RESPONSE_MARGIN))
     }
 
     fn update_leases(&mut self, renewed: &[LeaseRenewal]) {
@@ -141,7 +142,7 @@ impl KeepAliveTask {
         state.send_modify(|state| {
             state.leases = renewed.iter().map(|renewed| renewed.lease.clone()).collect();
             state.passports = renewed.iter().map(|renewed| renewed.passport.clone()).collect();
-            state.recall = renewed.iter().find_map(|renewed| renewed.lease.recall.clone());
+            state.waiters = renewed.iter().find_map(|renewed| renewed.lease.recall.clone());
         });
     }
 }

@@ -61,13 +61,13 @@ enum WithdrawOutcome {
     Ambiguous,
 }
 
-async fn leave_queue(client: &Client, wish: &LeaseRequest) -> Result<WithdrawOutcome, Error> {
-    let Some(first) = wish.leases.first() else { return Ok(WithdrawOutcome::NotQueued) };
+async fn leave_queue(client: &Client, request: &LeaseRequest) -> Result<WithdrawOutcome, Error> {
+    let Some(first) = request.leases.first() else { return Ok(WithdrawOutcome::NotQueued) };
     let Some(resource) = queued_resource(client, &first.resource).await? else {
         return Ok(WithdrawOutcome::NotQueued);
     };
     let queue = client.queue(&resource).await?;
-    let own = own_waiters(wish, queue.waiting);
+    let own = own_waiters(request, queue.waiting);
     let [waiter] = &own[..] else {
         return Ok(if own.is_empty() { WithdrawOutcome::NotQueued } else { WithdrawOutcome::Ambiguous });
     };
@@ -80,8 +80,8 @@ async fn leave_queue(client: &Client, wish: &LeaseRequest) -> Result<WithdrawOut
 }
 
 /// Whether the holder has a lease on the first resource, which may be ours.
-async fn may_hold(client: &Client, wish: &LeaseRequest) -> Result<bool, Error> {
-    let Some(first) = wish.leases.first() else { return Ok(false) };
+async fn may_hold(client: &Client, request: &LeaseRequest) -> Result<bool, Error> {
+    let Some(first) = request.leases.first() else { return Ok(false) };
     let filter = LeaseFilter {
         // A pool's lease names the member that was free.
         resource: Some(first.resource.clone()).filter(|resource| pool_prefix(resource).is_none()),

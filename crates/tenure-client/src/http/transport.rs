@@ -97,7 +97,7 @@ impl HttpTransport {
         call: &ApiRequest,
         last_event: Option<&str>,
     ) -> Result<Result<Incoming, HttpResponse>, Error> {
-        let asked = async {
+        let response = async {
             let mut sender = connect(&self.endpoint).await.map_err(SendError::NotSent)?;
             let mut request = self.request(call)?;
             request.headers_mut().insert(ACCEPT, HeaderValue::from_static("text/event-stream"));
@@ -110,7 +110,7 @@ impl HttpTransport {
             }
             read_response(response, call.max_bytes).await.map(Err)
         };
-        let answered = with_timeout(call, asked).await;
+        let answered = with_timeout(call, response).await;
         answered.map_err(|failure| self.to_error(failure, call.idempotency))
     }
 
@@ -172,11 +172,11 @@ fn sensitive(mut value: HeaderValue) -> HeaderValue {
 /// Whatever takes longer may have happened all the same. Connecting has a limit of its own, which is shorter.
 async fn with_timeout<T>(
     call: &ApiRequest,
-    asked: impl Future<Output = Result<T, SendError>>,
+    response: impl Future<Output = Result<T, SendError>>,
 ) -> Result<T, SendError> {
     let timeout_error =
         || SendError::OutcomeUnknown(format!("no answer within {} s", call.timeout.as_secs()).into());
-    timeout(call.timeout, asked).await.unwrap_or_else(|_| Err(timeout_error()))
+    timeout(call.timeout, response).await.unwrap_or_else(|_| Err(timeout_error()))
 }
 
 async fn send(
@@ -201,13 +201,13 @@ async fn send(
     }
 }
 
-async fn read_response(response: Response<Incoming>, most_bytes: usize) -> Result<HttpResponse, SendError> {
+async fn read_response(response: Response<Incoming>, max_bytes: usize) -> Result<HttpResponse, SendError> {
     let (head, body) = response.into_parts();
     let media = head.headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or("").to_owned();
-    match Limited::new(body, most_bytes).collect().await {
+    match Limited::new(body, max_bytes).collect().await {
         Ok(body) => Ok(HttpResponse { status: head.status, content_type: media, body: body.to_bytes() }),
         Err(error) if error.is::<http_body_util::LengthLimitError>() => {
-            Err(SendError::InvalidResponse(format!("its answer has more than {most_bytes} bytes")))
+            Err(SendError::InvalidResponse(format!("its answer has more than {max_bytes} bytes")))
         }
         Err(error) => Err(SendError::OutcomeUnknown(error)),
     }

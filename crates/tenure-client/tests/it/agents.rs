@@ -39,7 +39,7 @@ async fn held_manifest_is_renewed_past_its_ttl_and_released_at_once() {
     }
     // All of them in one request, each third of a second or a little earlier.
     let heartbeats = network.proxy.take_requests();
-    assert!(heartbeats.iter().all(|asked| asked == "POST /v1/leases/heartbeat"), "{heartbeats:?}");
+    assert!(heartbeats.iter().all(|request| request == "POST /v1/leases/heartbeat"), "{heartbeats:?}");
     assert!((10..=24).contains(&heartbeats.len()), "{}", heartbeats.len());
     with_timeout(claim.release()).await.unwrap();
     for resource in ["FILE:a", "FILE:b/", "SYMBOL:c"] {
@@ -63,8 +63,8 @@ async fn wait_die_lets_the_older_agent_wait_and_the_younger_agent_retry() {
         });
     }
     eventually(|| async {
-        let waits = client.agent("older").await.is_ok_and(|older| !older.waits.is_empty());
-        waits && client.agent("younger").await.is_ok_and(|younger| younger.deaths > 0)
+        let is_waiting = client.agent("older").await.is_ok_and(|older| !older.waits.is_empty());
+        is_waiting && client.agent("younger").await.is_ok_and(|younger| younger.deaths > 0)
     })
     .await;
     first.release().await.unwrap();

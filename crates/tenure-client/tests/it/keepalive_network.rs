@@ -67,12 +67,10 @@ impl SimulatedLease {
             KeepAliveRequest::Acquire | KeepAliveRequest::Renew(_) => {}
         }
         let remaining = self.expires_at.filter(|_| self.is_active(now)).map(|end| end - now);
-        Some(
-            remaining.map_or(Outcome::Ended, |left| Outcome::Valid {
-                fence: FENCE,
-                valid_for: TickDuration(left),
-            }),
-        )
+        Some(remaining.map_or(Outcome::Ended, |remaining| Outcome::Valid {
+            fence: FENCE,
+            valid_for: TickDuration(remaining),
+        }))
     }
 }
 
@@ -101,12 +99,12 @@ impl SimulatedLink {
         for effect in self.keep_alive.step(input, self.now, random) {
             match effect {
                 Effect::Send { request_id: attempt, request: call } => {
-                    let fate = self.deliveries[self.messages % self.deliveries.len()];
+                    let delivery = self.deliveries[self.messages % self.deliveries.len()];
                     self.messages += 1;
-                    if !fate.lost {
+                    if !delivery.lost {
                         self.schedule(
-                            self.now + fate.there,
-                            ScheduledEvent::Arrives { attempt, call, delivery: fate },
+                            self.now + delivery.there,
+                            ScheduledEvent::Arrives { attempt, call, delivery },
                         );
                     }
                 }
@@ -136,13 +134,13 @@ impl SimulatedLink {
 
     fn handle_event(&mut self, next: ScheduledEvent) {
         match next {
-            ScheduledEvent::Arrives { attempt, call, delivery: fate } => {
+            ScheduledEvent::Arrives { attempt, call, delivery } => {
                 let Some(outcome) = self.lease.handle_request(call, self.now, self.ttl) else { return };
-                for times in 1..=if fate.answered_twice { 2 } else { 1 } {
-                    if !fate.answer_lost {
-                        let random = fate.random;
+                for times in 1..=if delivery.answered_twice { 2 } else { 1 } {
+                    if !delivery.answer_lost {
+                        let random = delivery.random;
                         self.schedule(
-                            self.now + times * fate.back,
+                            self.now + times * delivery.back,
                             ScheduledEvent::Replied { attempt, outcome, random },
                         );
                     }
@@ -195,27 +193,33 @@ proptest! {
     #![proptest_config(proptest_config())]
 
     #[test]
-    fn healthy_connection_does_not_lose_the_lease((ttl, fates) in healthy_network(), late in 0..20_000_u64) {
-        let mut link = SimulatedLink::new(ttl, fates);
+    fn healthy_connection_does_not_lose_the_lease(
+        (ttl, deliveries) in healthy_network(),
+        late in 0..20_000_u64,
+    ) {
+        let mut link = SimulatedLink::new(ttl, deliveries);
         link.run_until(20 * ttl, late);
         prop_assert!(link.held && !link.lost);
         prop_assert!(link.messages <= 600, "{} messages", link.messages);
     }
 
     #[test]
-    fn losing_one_message_in_three_does_not_lose_the_lease((ttl, mut fates) in healthy_network(), late in 0..20_000_u64) {
-        fates.truncate(fates.len() / 3 * 3);
-        fates.iter_mut().skip(1).step_by(3).for_each(|fate| fate.lost = true);
-        let mut link = SimulatedLink::new(ttl, fates);
+    fn losing_one_message_in_three_does_not_lose_the_lease(
+        (ttl, mut deliveries) in healthy_network(),
+        late in 0..20_000_u64,
+    ) {
+        deliveries.truncate(deliveries.len() / 3 * 3);
+        deliveries.iter_mut().skip(1).step_by(3).for_each(|delivery| delivery.lost = true);
+        let mut link = SimulatedLink::new(ttl, deliveries);
         link.run_until(20 * ttl, late);
         prop_assert!(link.held && !link.lost);
     }
 
     #[test]
     fn expired_lease_is_never_held_on_a_hostile_network(
-        (ttl, fates) in hostile_network(),
+        (ttl, deliveries) in hostile_network(),
         late in 0..3_000_000_u64,
     ) {
-        SimulatedLink::new(ttl, fates).run_until(20 * ttl, late);
+        SimulatedLink::new(ttl, deliveries).run_until(20 * ttl, late);
     }
 }

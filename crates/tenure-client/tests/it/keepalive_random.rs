@@ -96,7 +96,7 @@ impl CheckedKeepAlive {
         self.check(had_ended);
     }
 
-    fn check(&self, was_over: bool) {
+    fn check(&self, had_ended: bool) {
         for fence in [Fence(7), Fence(8)] {
             let until = self.promised.get(&fence).copied().unwrap_or(0).max(self.now);
             for at in [until, until + 1, until + 10_000_000] {
@@ -105,7 +105,7 @@ impl CheckedKeepAlive {
             }
         }
         assert!(self.held <= 1 && self.ended <= 1, "held {} times, ended {} times", self.held, self.ended);
-        assert!(!was_over || self.keep_alive.has_ended(), "what is over came back");
+        assert!(!had_ended || self.keep_alive.has_ended(), "what is over came back");
         if self.keep_alive.has_ended() {
             assert_eq!(self.keep_alive.held_fence(self.now), None);
             let has_timer = self.keep_alive.wake_at().is_some();

@@ -146,16 +146,17 @@ impl ImageChecker {
         let piece = &piece[..looked_at];
         self.bytes_checked += count(looked_at);
         match self.part {
-            ImagePart::Segment(left) => {
+            ImagePart::Segment(remaining) => {
                 self.data(piece);
-                self.after_data(left - count(looked_at));
+                self.after_data(remaining - count(looked_at));
             }
-            ImagePart::Padding(left) => {
+            ImagePart::Padding(remaining) => {
                 if piece != [0] {
                     return Err(ImageError::Padding);
                 }
                 self.hash.update(piece);
-                self.part = if left > 1 { ImagePart::Padding(left - 1) } else { ImagePart::Checksum };
+                self.part =
+                    if remaining > 1 { ImagePart::Padding(remaining - 1) } else { ImagePart::Checksum };
             }
             ImagePart::Checksum => {
                 if piece != [self.checksum] {
@@ -254,10 +255,10 @@ impl ImageChecker {
     }
 
     /// What comes when so many bytes of a segment are left.
-    fn after_data(&mut self, left: u32) {
+    fn after_data(&mut self, remaining: u32) {
         let padding = BLOCK - 1 - self.bytes_checked % BLOCK;
-        self.part = match (left, self.segments_remaining, padding) {
-            (1.., _, _) => ImagePart::Segment(left),
+        self.part = match (remaining, self.segments_remaining, padding) {
+            (1.., _, _) => ImagePart::Segment(remaining),
             (0, 1.., _) => ImagePart::SegmentHeader,
             (0, 0, 0) => ImagePart::Checksum,
             (0, 0, 1..) => ImagePart::Padding(padding),

@@ -162,7 +162,7 @@ fn palette_named(field: &str, name: &str) -> Result<Palette, Problem> {
 pub fn ranges() -> Value {
     let palettes = PALETTES.iter().map(|row| row.name).collect::<Vec<_>>();
     let range = |row: &ParameterDefinition| match row.range {
-        ParameterRange::Number(least, most) => json!({ "min": least, "max": most }),
+        ParameterRange::Number(min, max) => json!({ "min": min, "max": max }),
         ParameterRange::Palette => json!({ "oneOf": palettes }),
         ParameterRange::Flag => json!({ "oneOf": [false, true] }),
     };

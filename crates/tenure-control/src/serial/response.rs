@@ -37,8 +37,8 @@ pub fn format_success(command: &str, id: Option<&str>, data: &Value) -> String {
 }
 
 /// The lease keeps a command out.
-pub fn format_rejection(id: Option<&str>, refusal: &ControlRejection) -> String {
-    error(id, ResponseError::Rejection(refusal.websocket_body()))
+pub fn format_rejection(id: Option<&str>, rejection: &ControlRejection) -> String {
+    error(id, ResponseError::Rejection(rejection.websocket_body()))
 }
 
 /// A line makes no sense, or the device cannot do what it says.

@@ -6,9 +6,8 @@ use crate::rejection::{BLOCKED, ControlRejection, ControlRejectionCode};
 
 /// The command, its fields and the id of a line.
 fn parse_ok(line: &str) -> (&'static str, Value, Option<String>) {
-    let SerialRequest { id, action: wish } =
-        parse_line(line).unwrap_or_else(|unread| panic!("{line}: {unread:?}"));
-    match wish {
+    let SerialRequest { id, action } = parse_line(line).unwrap_or_else(|unread| panic!("{line}: {unread:?}"));
+    match action {
         SerialAction::Help => ("help", Value::Null, id),
         SerialAction::Command { row, fields } => (row.name, fields.expect(line).into(), id),
     }
@@ -101,14 +100,14 @@ fn serial_accepts_only_commands_that_the_matrix_allows() {
 // S0-72
 #[test]
 fn serial_responses_have_the_websocket_shape() {
-    let refusal = ControlRejection {
+    let rejection = ControlRejection {
         code: ControlRejectionCode::ControlLocked,
         message: BLOCKED,
         owner_client_name: "K1 Composer".into(),
         remaining_ms: 1820,
     };
     assert_eq!(
-        format_rejection(Some("req-201"), &refusal),
+        format_rejection(Some("req-201"), &rejection),
         r#"{"type":"error","requestId":"req-201","success":false,"error":{"code":"CONTROL_LOCKED","#
             .to_owned()
             + r#""message":"Command blocked by active control lease","ownerClientName":"K1 Composer","#

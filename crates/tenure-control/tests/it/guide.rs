@@ -23,19 +23,22 @@ fn examples() -> Vec<(Map<String, Value>, Value)> {
 }
 
 /// Whether something is as the guide says, where `…` stands for what is left out.
-fn fits(expected: &Value, is: &Value) -> bool {
-    match (expected, is) {
+fn fits(expected: &Value, actual: &Value) -> bool {
+    match (expected, actual) {
         (Value::String(omitted), _) if omitted == "…" => true,
-        (Value::Object(said), Value::Object(is)) => {
-            let known = said.iter().filter(|(name, _)| *name != "…");
-            let all_fit = known.clone().all(|(name, said)| is.get(name).is_some_and(|is| fits(said, is)));
-            all_fit && (said.contains_key("…") || known.count() == is.len())
+        (Value::Object(expected), Value::Object(actual)) => {
+            let known = expected.iter().filter(|(name, _)| *name != "…");
+            let all_fit = known
+                .clone()
+                .all(|(name, expected)| actual.get(name).is_some_and(|actual| fits(expected, actual)));
+            all_fit && (expected.contains_key("…") || known.count() == actual.len())
         }
-        (Value::Array(said), Value::Array(is)) => {
-            let is_cut = said.last().is_some_and(|last| last == "…");
-            (is_cut || said.len() == is.len()) && said.iter().zip(is).all(|(said, is)| fits(said, is))
+        (Value::Array(expected), Value::Array(actual)) => {
+            let is_cut = expected.last().is_some_and(|last| last == "…");
+            (is_cut || expected.len() == actual.len())
+                && expected.iter().zip(actual).all(|(expected, actual)| fits(expected, actual))
         }
-        _ => expected == is,
+        _ => expected == actual,
     }
 }
 

@@ -86,26 +86,26 @@ pub fn measure(repetitions: usize) -> Measurements {
     let mut workloads = SIZES.map(|size| (size, steady(size), Baseline::with_leases(size)));
     for _ in 0..repetitions {
         for (size, world, peer) in &mut workloads {
-            let mut note = |what, nanoseconds: u64| {
+            let mut record = |what, nanoseconds: u64| {
                 let each = nanoseconds as f64 / (BATCHES * BATCH) as f64;
                 figures.entry((what, *size)).or_default().push(each);
             };
             let [released, acquired] = sum(|| [release(world), acquire(world)]);
-            note(Operation::Release, released);
-            note(Operation::Acquire, acquired);
+            record(Operation::Release, released);
+            record(Operation::Acquire, acquired);
             let [decided, applied, encoded] = sum(|| {
                 release(world);
                 acquire_decide_then_apply(world)
             });
-            note(Operation::Decide, decided);
-            note(Operation::Apply, applied);
-            note(Operation::Encode, encoded);
+            record(Operation::Decide, decided);
+            record(Operation::Apply, applied);
+            record(Operation::Encode, encoded);
             let [refused] = sum(|| [perform_all(world, Workload::contended_acquires)]);
-            note(Operation::Refused, refused);
+            record(Operation::Refused, refused);
             let [renewed] = sum(|| [perform_all(world, Workload::renewals)]);
-            note(Operation::Renew, renewed);
+            record(Operation::Renew, renewed);
             let [peer] = sum(|| [peer.run_batch()]);
-            note(Operation::Peer, peer);
+            record(Operation::Peer, peer);
             assert_eq!(world.state.lease_count(), *size, "what should be refused or renewed was");
         }
     }

@@ -29,8 +29,8 @@ impl MemoryUse {
         let text = String::from_utf8_lossy(&output.stdout);
         let figures: Vec<f64> = text.split_whitespace().filter_map(|word| word.parse().ok()).collect();
         match figures[..] {
-            [fresh, churned] if output.status.success() => {
-                Ok(MemoryUse { after_grants: fresh, after_churn: churned })
+            [after_grants, after_churn] if output.status.success() => {
+                Ok(MemoryUse { after_grants, after_churn })
             }
             _ => Err(format!("memory of {leases} leases: {}", String::from_utf8_lossy(&output.stderr))),
         }
@@ -42,13 +42,13 @@ impl MemoryUse {
         let before = resident()?;
         let each = |now: u64| (now.saturating_sub(before)) as f64 / leases as f64;
         world.fill(leases);
-        let fresh = each(resident()?);
+        let after_grants = each(resident()?);
         for _ in 0..leases / BATCH {
             let releases = world.releases();
             releases.iter().for_each(|request| drop::<Decision>(perform(&mut world.state, request)));
             world.fill(leases);
         }
-        println!("{fresh} {}", each(resident()?));
+        println!("{after_grants} {}", each(resident()?));
         Ok(())
     }
 }

@@ -65,12 +65,12 @@ impl BenchmarkReport {
         };
         let _ =
             writeln!(text, "| acquire, times map and sorted set | {} | |", SIZES.map(by_peer).join(" | "));
-        let MemoryUse { after_grants: fresh, after_churn: churned } = self.memory;
+        let MemoryUse { after_grants, after_churn } = self.memory;
         let _ = writeln!(
             text,
             "\n| memory at 1,000,000 leases | bytes per lease |\n|---|--:|\n\
-             | after 1,000,000 grants | {fresh:.0} |\n\
-             | after another 1,000,000 releases and grants | {churned:.0} |\n\n\
+             | after 1,000,000 grants | {after_grants:.0} |\n\
+             | after another 1,000,000 releases and grants | {after_churn:.0} |\n\n\
              | size of a value | bytes |\n|---|--:|\n{}\n\
              Targets: acquire within {MAX_NANOSECONDS} ns at 1,000,000 leases and at most {MAX_GROWTH} times the \
              cost at 1,000; at most {MAX_BYTES_PER_LEASE} bytes per lease. {}",
@@ -93,9 +93,9 @@ impl BenchmarkReport {
                 r#"{{"what":"{key}","leases":{size},"ns":{median:.1},"p10":{low:.1},"p90":{high:.1}}}"#
             ));
         }
-        let MemoryUse { after_grants: fresh, after_churn: churned } = self.memory;
+        let MemoryUse { after_grants, after_churn } = self.memory;
         format!(
-            r#"{{"figures":[{}],"acquire_growth":{:.3},"bytes_per_lease":{fresh:.1},"bytes_per_lease_churned":{churned:.1},"repetitions":{},"missed":{}}}"#,
+            r#"{{"figures":[{}],"acquire_growth":{:.3},"bytes_per_lease":{after_grants:.1},"bytes_per_lease_churned":{after_churn:.1},"repetitions":{},"missed":{}}}"#,
             fields.join(","),
             self.growth(Operation::Acquire),
             self.repetitions,

@@ -128,7 +128,7 @@ impl Workload {
         let (holder, principal) = self.callers[self.random.below(self.callers.len())].clone();
         let ttl = TickDuration::from_secs(self.ttl_seconds[self.random.below(self.ttl_seconds.len())]);
         let nonce = u128::from(self.random.next()) << 64 | u128::from(number);
-        let want = LeaseRequest {
+        let request = LeaseRequest {
             resource: resource(number),
             alternatives: Default::default(),
             mode: LeaseMode::Exclusive,
@@ -136,11 +136,11 @@ impl Workload {
             nonce: Nonce(nonce.to_le_bytes()),
             labels: Labels::default(),
         };
-        let (wants, contention) = (vec![want], ContentionPolicy::Deny);
+        let (requests, contention) = (vec![request], ContentionPolicy::Deny);
         let command = Command::Acquire(Acquire {
             principal,
             holder,
-            requests: wants,
+            requests,
             contention_policy: contention,
             key: None,
         });

@@ -142,13 +142,13 @@ mod tests {
         // S2-108
         #[test]
         fn deduct_takes_every_amount_or_none(has in budget(), amount in budget()) {
-            let mut left = has;
+            let mut remaining = has;
             let enough = has.amounts().into_iter().zip(amount.amounts()).all(|(has, amount)| has >= amount);
-            prop_assert_eq!(left.deduct(amount).is_ok(), enough);
+            prop_assert_eq!(remaining.deduct(amount).is_ok(), enough);
             if enough {
-                prop_assert_eq!(left.plus(amount), Some(has));
+                prop_assert_eq!(remaining.plus(amount), Some(has));
             } else {
-                prop_assert_eq!(left, has);
+                prop_assert_eq!(remaining, has);
             }
             prop_assert_eq!(has.covers(amount), enough);
         }

@@ -100,12 +100,12 @@ impl AuthorityLease {
         budget: Budget,
         expires_at: Tick,
     ) -> Result<AuthorityLease, DeriveError> {
-        let left = check_derived(
+        let remaining = check_derived(
             (&self.scope, self.remaining, self.expires_at),
             work_id,
             (&scope, budget, expires_at),
         )?;
-        self.remaining = left;
+        self.remaining = remaining;
         Ok(AuthorityLease::new(work_id, scope, budget, expires_at))
     }
 
@@ -164,7 +164,7 @@ impl AuthorityLease {
 /// What is left of a parent with this scope, budget and end once it has given all this to a child. Whoever decides about
 /// leases and whoever only reads of them judges by this.
 pub fn check_derived(
-    (parent_scope, parent_left, parent_expires_at): (&LeaseScope, Budget, Tick),
+    (parent_scope, parent_remaining, parent_expires_at): (&LeaseScope, Budget, Tick),
     work_id: &str,
     (scope, budget, expires_at): (&LeaseScope, Budget, Tick),
 ) -> Result<Budget, DeriveError> {
@@ -177,7 +177,7 @@ pub fn check_derived(
     if expires_at > parent_expires_at {
         return Err(DeriveError::OutlivesParent { parent_expires_at });
     }
-    Ok(parent_left.minus(budget)?)
+    Ok(parent_remaining.minus(budget)?)
 }
 
 /// The resource that a lease on this work is on.

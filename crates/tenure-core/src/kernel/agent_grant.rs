@@ -14,12 +14,14 @@ impl DecisionBuilder<'_> {
         &mut self,
         agent: &Holder,
         principal: &Principal,
-        wants: &[LeaseRequest],
+        requests: &[LeaseRequest],
         ticket: Option<Ticket>,
     ) -> Vec<Fence> {
         let before = self.grants().count();
-        let leases =
-            wants.iter().map(|want| self.grant_one_to_agent(agent, principal, want, ticket)).collect();
+        let leases = requests
+            .iter()
+            .map(|request| self.grant_one_to_agent(agent, principal, request, ticket))
+            .collect();
         if let Some(ticket) = ticket {
             // A wait ends with the first lease that is issued for it. Where none is, it has to be said.
             if self.grants().count() == before {
@@ -34,23 +36,23 @@ impl DecisionBuilder<'_> {
         &mut self,
         agent: &Holder,
         principal: &Principal,
-        want: &LeaseRequest,
+        request: &LeaseRequest,
         ticket: Option<Ticket>,
     ) -> Fence {
         let state = self.state;
         // Mostly one. There are several if others gave it some, or if it has plain ones too.
-        let on = state.find_resource(&want.resource).into_iter().flat_map(|slot| state.leases_on(slot));
+        let on = state.find_resource(&request.resource).into_iter().flat_map(|slot| state.leases_on(slot));
         let mut own: Vec<_> =
             on.filter(|lease| self.is_active(lease) && state.holder_name(lease.holder) == agent).collect();
         // Where they lie in memory must not show in the ledger.
         own.sort_unstable_by_key(|lease| lease.fence);
-        if let Some(lease) = own.iter().find(|lease| lease.terms.mode.covers(want.mode)) {
-            let expires_at = self.now.saturating_add(want.ttl);
+        if let Some(lease) = own.iter().find(|lease| lease.terms.mode.covers(request.mode)) {
+            let expires_at = self.now.saturating_add(request.ttl);
             // Another manifest of its own may have renewed it in this very decision.
             let until =
                 self.expiry_and_resource_of(lease.fence).map_or(lease.terms.expires_at, |(until, _)| until);
             if extends(until.0, expires_at.0) {
-                self.push(Event::Renewed { lease: lease.fence, at: self.now, expires_at, ttl: want.ttl });
+                self.push(Event::Renewed { lease: lease.fence, at: self.now, expires_at, ttl: request.ttl });
             }
             return lease.fence;
         }
@@ -64,9 +66,9 @@ impl DecisionBuilder<'_> {
             );
         }
         // It may have got it in this very decision, for another manifest of its own.
-        let got = self.grants_on(&want.resource).filter(|issued| issued.holder == *agent).last();
+        let got = self.grants_on(&request.resource).filter(|issued| issued.holder == *agent).last();
         if let Some((fence, mode)) = got.map(|issued| (issued.fence, issued.mode)) {
-            if mode.covers(want.mode) {
+            if mode.covers(request.mode) {
                 return fence;
             }
             let (by, detail) = (principal.clone(), "its agent wants it in a stronger way".into());
@@ -79,16 +81,15 @@ impl DecisionBuilder<'_> {
             });
             continues = Some(fence);
         }
-        let (holder, resource, key) = (agent, &want.resource, None);
-        let grant =
-            Grant { holder, principal, request: want, resource, key, ticket, continues, authority: None };
+        let (holder, resource, key) = (agent, &request.resource, None);
+        let grant = Grant { holder, principal, request, resource, key, ticket, continues, authority: None };
         self.issue(grant).expect("time and fences were looked at before")
     }
 
     /// Whether there are numbers and time for all of this.
-    pub(crate) fn has_fences_and_time_for(&self, wants: &[LeaseRequest]) -> bool {
-        let has_time = |want: &LeaseRequest| self.now.checked_add(want.ttl).is_some();
-        self.remaining_fences() >= wants.len() as u64 && wants.iter().all(has_time)
+    pub(crate) fn has_fences_and_time_for(&self, requests: &[LeaseRequest]) -> bool {
+        let has_time = |request: &LeaseRequest| self.now.checked_add(request.ttl).is_some();
+        self.remaining_fences() >= requests.len() as u64 && requests.iter().all(has_time)
     }
 
     /// What an agent is told that was told to wait, once everything is settled.

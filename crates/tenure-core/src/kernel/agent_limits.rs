@@ -11,23 +11,23 @@ const AGENTS_PRINCIPAL: &str = "system:agents";
 
 impl DecisionBuilder<'_> {
     /// Ends what agents hold for longer than is permitted, at most so much. Says whether there is more.
-    pub(crate) fn sweep_agents(&mut self, most: usize) -> bool {
-        let has_more_waits = self.time_out_waiting_agents(most);
-        let has_more_idle = self.end_idle_leases(most);
-        let has_more_used_up = self.end_used_up_agents(most);
-        has_more_waits || has_more_idle || has_more_used_up
+    pub(crate) fn sweep_agents(&mut self, max: usize) -> bool {
+        let has_more_waiting = self.time_out_waiting_agents(max);
+        let has_more_idle = self.end_idle_leases(max);
+        let has_more_used_up = self.end_used_up_agents(max);
+        has_more_waiting || has_more_idle || has_more_used_up
     }
 
     pub(crate) fn withdraw_waiting_agent(&mut self, agent: &Holder) {
         self.end_wait_entries_of(agent, AgentWaitEnd::Withdrawn);
     }
 
-    fn end_idle_leases(&mut self, most: usize) -> bool {
+    fn end_idle_leases(&mut self, max: usize) -> bool {
         let state = self.state;
         let Some(idle) = state.limits().max_agent_idle_time else { return false };
         let mut leases = state.leases_untouched_for_at_least(idle, self.now);
         let detail = format!("idle: what it is for was not touched for {}", seconds(idle));
-        for lease in leases.by_ref().take(most) {
+        for lease in leases.by_ref().take(max) {
             if self.is_active(lease) {
                 self.revoke(lease, RevocationCause::Revoked, &agents_principal(), &detail);
             } else {
@@ -37,12 +37,12 @@ impl DecisionBuilder<'_> {
         leases.next().is_some()
     }
 
-    fn end_used_up_agents(&mut self, most: usize) -> bool {
+    fn end_used_up_agents(&mut self, max: usize) -> bool {
         let state = self.state;
         let Some(longest) = state.limits().max_agent_hold_time else { return false };
         let mut agents = state.agents_holding_for_at_least(longest, self.now);
         let detail = format!("quota: its agent has held leases for {} with one priority", seconds(longest));
-        for id in agents.by_ref().take(most) {
+        for id in agents.by_ref().take(max) {
             let used = self.hold_time_of(id);
             self.expire_leases_of(id);
             if used < longest {

@@ -1,22 +1,22 @@
-//! Which resource each want of a request gets: the first of those that it names with nothing in the way.
+//! Assigns a resource to each lease request of a command: the first one it names that nothing blocks.
 //!
-//! The whole request is settled before anything of it is granted. Where wants name the same resources, the first
-//! want gets the first one with which the others can still get theirs, and so on: a request that fits fits, in
-//! whatever order its wants stand.
+//! The whole command is assigned before anything is granted. Where lease requests name the same resources, the first
+//! one gets the first resource that still leaves one for each of the others, and so on. Whether a command fits does not
+//! depend on the order of its lease requests.
 
 use std::collections::BTreeMap;
 
+use super::bipartite::find_matching;
 use super::decision_builder::{Blocker, DecisionBuilder, QueuePosition};
 use super::lease_request::{LeaseRequest, assign_resource_numbers};
-use super::matching::find_matching;
 use super::name::Resource;
 
-/// One resource for each want, no resource twice.
+/// One resource for each lease request, no resource twice.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Assignment {
-    /// There was none to make: each want names one resource.
+    /// No alternatives: each lease request names one resource.
     AsRequested,
-    /// These, in the order of the wants.
+    /// These, in the order of the lease requests.
     Chosen(Vec<Resource>),
 }
 
@@ -25,42 +25,45 @@ pub(crate) enum Assignment {
 pub(crate) struct Shortage(pub(crate) Vec<usize>);
 
 impl Assignment {
-    /// The wants, each with its resource.
+    /// The lease requests, each with its resource.
     pub(crate) fn pairs<'w>(
         &'w self,
-        wants: &'w [LeaseRequest],
+        requests: &'w [LeaseRequest],
     ) -> impl Iterator<Item = (&'w LeaseRequest, &'w Resource)> {
-        wants.iter().enumerate().map(move |(index, want)| match self {
-            Assignment::AsRequested => (want, &want.resource),
-            Assignment::Chosen(resources) => (want, &resources[index]),
+        requests.iter().enumerate().map(move |(index, request)| match self {
+            Assignment::AsRequested => (request, &request.resource),
+            Assignment::Chosen(resources) => (request, &resources[index]),
         })
     }
 }
 
 impl DecisionBuilder<'_> {
-    /// A resource for each of `wants`, seen from `place` in the queue. `has` says what the asking holder has
+    /// A resource for each of `requests`, seen from `place` in the queue. `has` says what the requesting holder has
     /// already, where that counts: it is taken first.
     pub(crate) fn assign_resources(
         &self,
-        wants: &[LeaseRequest],
+        requests: &[LeaseRequest],
         place: QueuePosition,
         has: impl Fn(&LeaseRequest, &Resource) -> bool,
     ) -> Result<Assignment, Shortage> {
-        let is_free = |want: &LeaseRequest, resource: &Resource| {
-            self.blockers(resource, want.mode, place).next().is_none()
+        let is_free = |request: &LeaseRequest, resource: &Resource| {
+            self.blockers(resource, request.mode, place).next().is_none()
         };
-        if wants.iter().all(|want| want.alternatives.is_empty()) {
-            let fits = |want: &LeaseRequest| has(want, &want.resource) || is_free(want, &want.resource);
-            let short = wants.iter().position(|want| !fits(want));
-            return short.map_or(Ok(Assignment::AsRequested), |want| Err(Shortage(vec![want])));
+        if requests.iter().all(|request| request.alternatives.is_empty()) {
+            let fits = |request: &LeaseRequest| {
+                has(request, &request.resource) || is_free(request, &request.resource)
+            };
+            let short = requests.iter().position(|request| !fits(request));
+            return short.map_or(Ok(Assignment::AsRequested), |index| Err(Shortage(vec![index])));
         }
         // The first is enough for one who asks for nothing else.
-        let most = if wants.len() == 1 { 1 } else { usize::MAX };
-        let numbers = assign_resource_numbers(wants);
-        let will_do = wants.iter().map(|want| {
-            let (own, others): (Vec<_>, Vec<_>) = want.resources().partition(|resource| has(want, resource));
-            let free = others.into_iter().filter(|resource| is_free(want, resource));
-            own.into_iter().chain(free).map(|resource| numbers[resource]).take(most).collect()
+        let max = if requests.len() == 1 { 1 } else { usize::MAX };
+        let numbers = assign_resource_numbers(requests);
+        let will_do = requests.iter().map(|request| {
+            let (own, rest): (Vec<_>, Vec<_>) =
+                request.resources().partition(|resource| has(request, resource));
+            let free = rest.into_iter().filter(|resource| is_free(request, resource));
+            own.into_iter().chain(free).map(|resource| numbers[resource]).take(max).collect()
         });
         let chosen = find_matching(&will_do.collect::<Vec<Vec<usize>>>()).map_err(Shortage)?;
         let names: BTreeMap<usize, &Resource> =
@@ -72,15 +75,16 @@ impl DecisionBuilder<'_> {
     /// in its way, and of those the one that is over first.
     pub(crate) fn earliest_blocker<'b>(
         &'b self,
-        wants: &'b [LeaseRequest],
+        requests: &'b [LeaseRequest],
         short: &Shortage,
         has: impl Fn(&LeaseRequest, &Resource) -> bool,
     ) -> Option<(&'b Resource, Blocker<'b>)> {
-        let wants = short.0.iter().map(|index| &wants[*index]);
-        let resources = wants.flat_map(|want| want.resources().map(move |resource| (want, resource)));
-        let missing = resources.filter(|(want, resource)| !has(want, resource));
-        let held = missing.filter_map(|(want, resource)| {
-            let first = self.blockers(resource, want.mode, QueuePosition::default()).next()?;
+        let requests = short.0.iter().map(|index| &requests[*index]);
+        let resources =
+            requests.flat_map(|request| request.resources().map(move |resource| (request, resource)));
+        let missing = resources.filter(|(request, resource)| !has(request, resource));
+        let held = missing.filter_map(|(request, resource)| {
+            let first = self.blockers(resource, request.mode, QueuePosition::default()).next()?;
             Some((resource, first))
         });
         held.min_by_key(|(_, blocker)| blocker.until)

@@ -125,12 +125,13 @@ pub struct ChangeMode {
 impl Acquire {
     /// How many bytes its names and labels have.
     pub(crate) fn byte_size(&self) -> usize {
-        let labels = |want: &LeaseRequest| {
-            want.labels.iter().map(|(name, value)| name.len() + value.len()).sum::<usize>()
+        let labels = |request: &LeaseRequest| {
+            request.labels.iter().map(|(name, value)| name.len() + value.len()).sum::<usize>()
         };
-        let names =
-            |want: &LeaseRequest| want.resources().map(|resource| resource.as_str().len()).sum::<usize>();
-        let wants = self.requests.iter().map(|want| names(want) + labels(want));
-        self.holder.as_str().len() + self.principal.as_str().len() + wants.sum::<usize>()
+        let names = |request: &LeaseRequest| {
+            request.resources().map(|resource| resource.as_str().len()).sum::<usize>()
+        };
+        let sizes = self.requests.iter().map(|request| names(request) + labels(request));
+        self.holder.as_str().len() + self.principal.as_str().len() + sizes.sum::<usize>()
     }
 }

@@ -1,7 +1,7 @@
 //! Who waits for whom. A wait that would close a circle is refused, because nothing but an expiry would
 //! ever end it.
 //!
-//! A holder gets on once everything that it waits for is served. A wait is served once each of its wants has a
+//! A holder gets on once everything that it waits for is served. A wait is served once each of its requests has a
 //! resource of its own with nobody in the way there; so it may come to be served as long as it can choose its
 //! resources so that whoever is in the way on them gets on. Whoever does not get on by this rule, started from those
 //! who wait for nothing, never does: each of them waits for another of them, whatever it chooses.
@@ -18,10 +18,10 @@
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
+use super::bipartite::find_matching;
 use super::decision_builder::{DecisionBuilder, QueuePosition};
 use super::file::RetryTicket;
 use super::lease_request::{LeaseRequest, assign_resource_numbers};
-use super::matching::find_matching;
 use super::mode::LeaseMode;
 use super::name::{Holder, Resource};
 use super::state::{LeaseEntry, QueueEntry, Slot};
@@ -29,12 +29,12 @@ use super::value::Ticket;
 use crate::rules::overlap::{is_hierarchical, overlaps};
 
 impl DecisionBuilder<'_> {
-    /// The circle that `holder` would close by waiting for `wants` behind everybody else: each one waits for
+    /// The circle that `holder` would close by waiting for `requests` behind everybody else: each one waits for
     /// the next, and the last for the first.
-    pub(crate) fn find_cycle(&self, holder: &Holder, wants: &[LeaseRequest]) -> Option<Vec<Holder>> {
+    pub(crate) fn find_cycle(&self, holder: &Holder, requests: &[LeaseRequest]) -> Option<Vec<Holder>> {
         // Nobody waits for somebody who holds nothing and waits for nothing.
         let own = self.state.find_holder(holder).filter(|own| !self.state.is_idle(*own))?;
-        WaitForGraph { builder: self, candidate: Some((own, wants)), transferred: None }
+        WaitForGraph { builder: self, candidate: Some((own, requests)), transferred: None }
             .shortest_cycle_through(own)
     }
 
@@ -66,11 +66,12 @@ impl<'d> WaitForGraph<'d, '_> {
     fn shortest_cycle_through(&self, start: Slot) -> Option<Vec<Holder>> {
         let (circle, reached) = self.search(start, None);
         let circle = circle?;
-        let has_choice = |holder: &Slot| {
-            self.requests_of(*holder).any(|(wants, _)| wants.iter().any(|want| !want.alternatives.is_empty()))
+        let has_alternatives = |holder: &Slot| {
+            self.requests_of(*holder)
+                .any(|(requests, _)| requests.iter().any(|request| !request.alternatives.is_empty()))
         };
-        // Where nobody has a choice, whoever is in a circle is stuck in it.
-        let circle = if reached.iter().any(has_choice) {
+        // Without alternatives, every holder in a circle is stuck in it.
+        let circle = if reached.iter().any(has_alternatives) {
             let stuck = self.deadlocked_among(reached);
             self.search(start, Some(&stuck)).0?
         } else {
@@ -119,8 +120,9 @@ impl<'d> WaitForGraph<'d, '_> {
         loop {
             let before = rest.len();
             rest.retain(|holder| {
-                let mut waits = self.requests_of(*holder);
-                let gets_on = waits.all(|(wants, place)| self.can_be_served(*holder, wants, place, &stuck));
+                let mut entries = self.requests_of(*holder);
+                let gets_on =
+                    entries.all(|(requests, place)| self.can_be_served(*holder, requests, place, &stuck));
                 if gets_on {
                     stuck.holders.remove(holder);
                     for ticket in tickets(*holder) {
@@ -135,11 +137,11 @@ impl<'d> WaitForGraph<'d, '_> {
         }
     }
 
-    /// Whether there is a resource for each want on which nobody who is stuck is in the way.
+    /// Whether there is a resource for each request on which no deadlocked holder is in the way.
     fn can_be_served(
         &self,
         holder: Slot,
-        wants: &[LeaseRequest],
+        requests: &[LeaseRequest],
         place: QueuePosition,
         stuck: &Deadlock,
     ) -> bool {
@@ -147,15 +149,18 @@ impl<'d> WaitForGraph<'d, '_> {
             self.holders_ahead_on(resource, mode, place)
                 .all(|other| other == holder || !stuck.holders.contains(&other))
         };
-        let some = |want: &LeaseRequest| want.resources().any(|resource| comes_free(resource, want.mode));
-        match wants {
+        let some =
+            |request: &LeaseRequest| request.resources().any(|resource| comes_free(resource, request.mode));
+        match requests {
             [only] => return some(only) || self.has_spare_alternative(only, place, stuck),
-            wants if wants.iter().all(|want| want.alternatives.is_empty()) => return wants.iter().all(some),
+            requests if requests.iter().all(|request| request.alternatives.is_empty()) => {
+                return requests.iter().all(some);
+            }
             _ => {}
         }
-        let numbers = assign_resource_numbers(wants);
-        let will_do = wants.iter().map(|want| {
-            let free = want.resources().filter(|resource| comes_free(resource, want.mode));
+        let numbers = assign_resource_numbers(requests);
+        let will_do = requests.iter().map(|request| {
+            let free = request.resources().filter(|resource| comes_free(resource, request.mode));
             free.map(|resource| numbers[resource]).collect()
         });
         find_matching(&will_do.collect::<Vec<Vec<usize>>>()).is_ok()
@@ -164,25 +169,31 @@ impl<'d> WaitForGraph<'d, '_> {
     /// Whether more of the resources that will do come free than those who are stuck can take. Each wait of theirs for one
     /// thing takes one, as soon as it is free, and is in nobody's way on the others then. How they want it does not
     /// matter: who is in the way of one who is in the way is so too.
-    fn has_spare_alternative(&self, want: &'d LeaseRequest, place: QueuePosition, stuck: &Deadlock) -> bool {
+    fn has_spare_alternative(
+        &self,
+        request: &'d LeaseRequest,
+        place: QueuePosition,
+        stuck: &Deadlock,
+    ) -> bool {
         // Who takes a folder takes more than one, so these cannot be counted.
-        if want.resources().any(|resource| is_hierarchical(resource.as_str())) {
+        if request.resources().any(|resource| is_hierarchical(resource.as_str())) {
             return false;
         }
         let is_free = |resource: &&Resource| !self.is_held_by_deadlocked(resource, stuck);
-        let mut left: BTreeSet<&Resource> = want.resources().filter(is_free).collect();
+        let mut free: BTreeSet<&Resource> = request.resources().filter(is_free).collect();
         let first = stuck.tickets.iter().take_while(|ticket| place.is_after(**ticket));
         let first = first.filter_map(|ticket| self.builder.state.queue_entry(*ticket)).collect::<Vec<_>>();
         // Who waits for several things is in the way on each until it has all of them.
-        let several = first.iter().map(|waiting| &waiting.queued.requests).filter(|wants| wants.len() > 1);
+        let several =
+            first.iter().map(|waiting| &waiting.queued.requests).filter(|requests| requests.len() > 1);
         for resource in several.flatten().flat_map(LeaseRequest::resources) {
-            left.remove(resource);
+            free.remove(resource);
         }
         let takes_one = |waiting: &&&QueueEntry| match &waiting.queued.requests[..] {
-            [only] => only.resources().any(|resource| left.contains(resource)),
+            [only] => only.resources().any(|resource| free.contains(resource)),
             _ => false,
         };
-        left.len() > first.iter().filter(takes_one).take(left.len()).count()
+        free.len() > first.iter().filter(takes_one).take(free.len()).count()
     }
 
     /// Whether one of those who are stuck has it.
@@ -203,8 +214,8 @@ impl<'d> WaitForGraph<'d, '_> {
     /// queues of a pool are nearly the same, and need not be walked once for each who stands in them.
     fn new_blockers_of(&self, holder: Slot, start: Slot, known: &mut VisitedQueues<'d>) -> Vec<Slot> {
         let mut ahead = Vec::new();
-        for (wants, place) in self.requests_of(holder) {
-            for (resource, mode) in resources_with_modes(wants) {
+        for (requests, place) in self.requests_of(holder) {
+            for (resource, mode) in resources_with_modes(requests) {
                 if known.get(&(resource, mode)).is_some_and(|walked| walked.is_at_or_after(place)) {
                     continue;
                 }
@@ -221,10 +232,10 @@ impl<'d> WaitForGraph<'d, '_> {
 
     /// Whom of those who are stuck `holder` waits for, itself not among them, by what keeps it from getting on.
     fn blockers_within(&self, holder: Slot, stuck: &Deadlock) -> Vec<Slot> {
-        let mut waits = self.requests_of(holder).collect::<Vec<_>>();
-        waits.retain(|(wants, place)| !self.can_be_served(holder, wants, *place, stuck));
-        let ahead = waits.into_iter().flat_map(|(wants, place)| {
-            resources_with_modes(wants)
+        let mut entries = self.requests_of(holder).collect::<Vec<_>>();
+        entries.retain(|(requests, place)| !self.can_be_served(holder, requests, *place, stuck));
+        let ahead = entries.into_iter().flat_map(|(requests, place)| {
+            resources_with_modes(requests)
                 .flat_map(move |(resource, mode)| self.holders_ahead_on(resource, mode, place))
         });
         dedup_except(ahead.filter(|slot| stuck.holders.contains(slot)), holder)
@@ -234,31 +245,31 @@ impl<'d> WaitForGraph<'d, '_> {
     fn requests_of(&self, holder: Slot) -> impl Iterator<Item = (&'d [LeaseRequest], QueuePosition)> {
         let draft = self.builder;
         let asking = self.candidate.filter(|(own, _)| *own == holder);
-        let asking = asking.map(|(_, wants)| (wants, QueuePosition::default()));
-        let waits = draft.state.queue_entries_of(holder).filter(move |waiting| draft.is_waiting(waiting));
-        let waits = waits.map(|waiting| {
+        let asking = asking.map(|(_, requests)| (requests, QueuePosition::default()));
+        let entries = draft.state.queue_entries_of(holder).filter(move |waiting| draft.is_waiting(waiting));
+        let entries = entries.map(|waiting| {
             let queued = &waiting.queued;
             (&queued.requests[..], QueuePosition { before: Some(queued.ticket) })
         });
-        asking.into_iter().chain(waits).chain(self.requested_files_of(holder))
+        asking.into_iter().chain(entries).chain(self.requested_files_of(holder))
     }
 
-    /// The files that a session, or a subagent of it, wants and somebody of another family has. Nothing is kept for it, so it
-    /// comes after everybody.
+    /// The files that a session or one of its subagents requested and an unrelated session holds. A retry ticket reserves
+    /// nothing, so these requests come after all others.
     fn requested_files_of(&self, holder: Slot) -> impl Iterator<Item = (&'d [LeaseRequest], QueuePosition)> {
         let state = self.builder.state;
         let session = state.file_session(state.holder_name(holder));
-        let family = session.into_iter().flat_map(|session| {
+        let sessions = session.into_iter().flat_map(|session| {
             std::iter::once(session.id.clone()).chain(state.file_session_descendants(&session.id))
         });
         let mut tickets: Vec<&RetryTicket> = Vec::new();
-        for member in family {
+        for member in sessions {
             let above = state.file_session_ancestors(&member);
             let own: Vec<Holder> = std::iter::once(member.clone()).chain(above).collect();
-            let waits = |ticket: &&RetryTicket| {
+            let is_blocked = |ticket: &&RetryTicket| {
                 !self.builder.file_blockers(&own, &ticket.request.resource).is_empty()
             };
-            tickets.extend(state.retry_tickets_of(&member).filter(waits));
+            tickets.extend(state.retry_tickets_of(&member).filter(is_blocked));
         }
         tickets.into_iter().map(|ticket| (std::slice::from_ref(&ticket.request), QueuePosition::default()))
     }
@@ -282,8 +293,8 @@ impl<'d> WaitForGraph<'d, '_> {
 /// How far from the front each queue was walked, for somebody who wants the resource like this.
 type VisitedQueues<'d> = BTreeMap<(&'d Resource, LeaseMode), QueuePosition>;
 
-fn resources_with_modes(wants: &[LeaseRequest]) -> impl Iterator<Item = (&Resource, LeaseMode)> {
-    wants.iter().flat_map(|want| want.resources().map(|resource| (resource, want.mode)))
+fn resources_with_modes(requests: &[LeaseRequest]) -> impl Iterator<Item = (&Resource, LeaseMode)> {
+    requests.iter().flat_map(|request| request.resources().map(|resource| (resource, request.mode)))
 }
 
 /// In the order of leases and tickets: how holders lie in memory must not show in an answer.

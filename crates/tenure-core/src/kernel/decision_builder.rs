@@ -144,13 +144,13 @@ impl<'a> DecisionBuilder<'a> {
     /// Announces what is over on `resource` and on what overlaps it, and lets in whose turn that makes it.
     pub(crate) fn expire_and_serve(&mut self, resource: &Resource) {
         let state = self.state;
-        let some_wait_is_over = state.timed_out_queue_entries(self.now).next().is_some();
+        let has_timed_out_waiters = state.timed_out_queue_entries(self.now).next().is_some();
         if state.has_waiting_agents() && is_hierarchical(resource.as_str()) {
             self.time_out_waiting_agents(usize::MAX);
         }
         for slot in state.slots_overlapping(resource) {
             state.leases_on(slot).for_each(|lease| self.expire_if_due(lease));
-            if some_wait_is_over {
+            if has_timed_out_waiters {
                 state.queue_on(slot).for_each(|waiting| self.time_out_if_due(waiting));
             }
         }
@@ -158,20 +158,20 @@ impl<'a> DecisionBuilder<'a> {
         self.serve_agents_and_waiters();
     }
 
-    /// Announces at most `most` leases and waits that are over. Says whether there are more.
-    pub(crate) fn sweep(&mut self, most: usize) -> bool {
+    /// Announces at most `max` leases and waits that are over. Says whether there are more.
+    pub(crate) fn sweep(&mut self, max: usize) -> bool {
         let state = self.state;
         let mut leases = state.expired_leases(self.now);
-        leases.by_ref().take(most).for_each(|lease| self.expire_if_due(lease));
-        let mut waits = state.timed_out_queue_entries(self.now);
-        let left = most.saturating_sub(self.ended_leases.len());
-        waits.by_ref().take(left).for_each(|waiting| self.time_out_if_due(waiting));
+        leases.by_ref().take(max).for_each(|lease| self.expire_if_due(lease));
+        let mut timed_out = state.timed_out_queue_entries(self.now);
+        let remaining = max.saturating_sub(self.ended_leases.len());
+        timed_out.by_ref().take(remaining).for_each(|waiting| self.time_out_if_due(waiting));
         let has_more_sessions = self
-            .sweep_intent_sessions(most.saturating_sub(self.ended_leases.len() + self.ended_waiters.len()));
-        let has_more_agents = self.sweep_agents(most);
+            .sweep_intent_sessions(max.saturating_sub(self.ended_leases.len() + self.ended_waiters.len()));
+        let has_more_agents = self.sweep_agents(max);
         self.end_orphaned_sessions();
         self.serve_agents_and_waiters();
-        leases.next().is_some() || waits.next().is_some() || has_more_sessions || has_more_agents
+        leases.next().is_some() || timed_out.next().is_some() || has_more_sessions || has_more_agents
     }
 
     /// Ends a lease of the state by the registrar's word.
@@ -278,11 +278,13 @@ impl<'a> DecisionBuilder<'a> {
         let granted = granted.map(|issued| (&issued.holder, issued.expires_at));
         let held = leases.chain(granted).map(|(holder, until)| Blocker { holder, until });
 
-        let apart = ModeSet::conflicting_with(mode);
+        let conflicting = ModeSet::conflicting_with(mode);
         let queue = self.state.slots_overlapping_at(slot, resource).flat_map(move |slot| {
             let queue = self.state.queue_on(slot);
             let before = queue.take_while(move |waiting| place.is_after(waiting.queued.ticket));
-            before.filter(move |waiting| waiting.modes_on(slot).intersects(apart) && self.is_waiting(waiting))
+            before.filter(move |waiting| {
+                waiting.modes_on(slot).intersects(conflicting) && self.is_waiting(waiting)
+            })
         });
         let queue =
             queue.map(|waiting| Blocker { holder: &waiting.queued.holder, until: waiting.queued.until });
@@ -297,35 +299,35 @@ impl<'a> DecisionBuilder<'a> {
         slot.map_or(0, |slot| self.state.queue_on(slot).filter(|waiting| self.is_waiting(waiting)).count())
     }
 
-    /// Whether a principal has or waits for more than `most` leases, or has more than `most_waits` waits.
+    /// Whether a principal has or waits for more than `max_leases` leases, or has more than `max_waiters` waiters.
     ///
     /// What is over does not count, announced or not. It is looked for only where that decides.
-    pub(crate) fn exceeds_usage(&self, principal: &Principal, most: usize, most_waits: usize) -> bool {
-        let wanted = if most < usize::MAX { self.requested_by_agents_of(principal) } else { 0 };
-        let Some(slot) = self.state.find_principal(principal) else { return wanted > most };
+    pub(crate) fn exceeds_usage(&self, principal: &Principal, max_leases: usize, max_waiters: usize) -> bool {
+        let requested = if max_leases < usize::MAX { self.requested_by_agents_of(principal) } else { 0 };
+        let Some(slot) = self.state.find_principal(principal) else { return requested > max_leases };
         let is_own = |holder: Slot| self.state.principal_of(holder).0 == slot;
-        let (mut leases, mut waits) = self.state.usage_of(slot);
-        leases += wanted + self.grants().filter(|issued| issued.principal == *principal).count();
+        let (mut leases, mut waiters) = self.state.usage_of(slot);
+        leases += requested + self.grants().filter(|issued| issued.principal == *principal).count();
         let ended = self.ended_leases.iter().filter_map(|fence| self.state.find_lease(*fence));
         leases -= ended.filter(|lease| is_own(lease.holder)).count();
         for waiting in self.ended_waiters.iter().filter_map(|ticket| self.state.queue_entry(*ticket)) {
             if is_own(waiting.holder) {
-                waits -= 1;
+                waiters -= 1;
                 leases -= waiting.queued.requests.len();
             }
         }
-        if leases <= most && waits <= most_waits {
+        if leases <= max_leases && waiters <= max_waiters {
             return false;
         }
-        let over = self.state.expired_leases(self.now).filter(|lease| is_own(lease.holder));
-        leases -= over.filter(|lease| !self.ended_leases.contains(&lease.fence)).count();
+        let expired = self.state.expired_leases(self.now).filter(|lease| is_own(lease.holder));
+        leases -= expired.filter(|lease| !self.ended_leases.contains(&lease.fence)).count();
         for waiting in self.state.timed_out_queue_entries(self.now).filter(|waiting| is_own(waiting.holder)) {
             if !self.ended_waiters.contains(&waiting.queued.ticket) {
-                waits -= 1;
+                waiters -= 1;
                 leases -= waiting.queued.requests.len();
             }
         }
-        leases > most || waits > most_waits
+        leases > max_leases || waiters > max_waiters
     }
 
     pub(super) fn expire_if_due(&mut self, lease: &LeaseEntry) {
@@ -363,18 +365,18 @@ impl<'a> DecisionBuilder<'a> {
     pub(super) fn mark_agent_wait_ended(&mut self, ticket: Ticket) {
         self.ended_waiters.insert(ticket);
         let state = self.state;
-        let wants = state.agent_wait(ticket).map(|pending| &pending.requests[..]).unwrap_or_default();
-        for want in maximal_requests(wants) {
-            let around = state.slots_overlapping(&want.resource);
+        let requests = state.agent_wait(ticket).map(|pending| &pending.requests[..]).unwrap_or_default();
+        for request in maximal_requests(requests) {
+            let around = state.slots_overlapping(&request.resource);
             self.affected_queues.extend(around.filter(|slot| state.has_queue(*slot)));
-            self.mark_affected_for_agents(&want.resource);
+            self.mark_affected_for_agents(&request.resource);
         }
     }
 
     /// Notes that something changed on a resource that agents may wait for.
     pub(super) fn mark_affected_for_agents(&mut self, resource: &Resource) {
-        let someone_waits = self.state.has_waiting_agents() || self.new_agent_wait.is_some();
-        if someone_waits && is_hierarchical(resource.as_str()) {
+        let has_waiting_agents = self.state.has_waiting_agents() || self.new_agent_wait.is_some();
+        if has_waiting_agents && is_hierarchical(resource.as_str()) {
             self.affected_for_agents.insert(resource.clone());
         }
     }
@@ -433,7 +435,7 @@ pub(crate) struct Grant<'a> {
     pub(crate) holder: &'a Holder,
     pub(crate) principal: &'a Principal,
     pub(crate) request: &'a LeaseRequest,
-    /// Which of the want's resources.
+    /// Which of the lease request's resources.
     pub(crate) resource: &'a Resource,
     pub(crate) key: Option<IdempotencyKey>,
     pub(crate) ticket: Option<Ticket>,

@@ -15,10 +15,10 @@ use crate::lease::ReleaseReason;
 
 /// Names the types of an enum of events: first its own, then those of the APIs that it holds.
 macro_rules! type_names {
-    ($event:ident { $($own:ident = $name:literal,)+ } $($api:ident($inner:ident)),*) => {
+    ($event:ident { $($own:ident = $name:literal,)+ } $($api:ident($nested:ident)),*) => {
         impl $event {
-            pub const TYPE_NAMES: [&str; [$($name),+].len() $(+ $inner::TYPE_NAMES.len())*] =
-                $crate::kernel::event::concat_names(&[&[$($name),+], $(&$inner::TYPE_NAMES),*]);
+            pub const TYPE_NAMES: [&str; [$($name),+].len() $(+ $nested::TYPE_NAMES.len())*] =
+                $crate::kernel::event::concat_names(&[&[$($name),+], $(&$nested::TYPE_NAMES),*]);
 
             /// Its type, as records and those who listen know it.
             pub const fn type_name(&self) -> &'static str {

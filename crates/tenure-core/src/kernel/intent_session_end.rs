@@ -97,10 +97,10 @@ impl<'a> DecisionBuilder<'a> {
         }
     }
 
-    /// Ends at most `most` sessions that have waited too long for a worker. Says whether there are more.
-    pub(crate) fn sweep_intent_sessions(&mut self, most: usize) -> bool {
+    /// Ends at most `max` sessions that have waited too long for a worker. Says whether there are more.
+    pub(crate) fn sweep_intent_sessions(&mut self, max: usize) -> bool {
         let mut overdue = self.state.overdue_intent_sessions(self.now);
-        for session in overdue.by_ref().take(most) {
+        for session in overdue.by_ref().take(max) {
             self.outcome_if_ended(session);
         }
         overdue.next().is_some()

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::matching::find_matching;
+use super::bipartite::find_matching;
 use super::mode::{LeaseMode, ModeSet};
 use super::name::{Labels, Resource};
 use super::value::{Nonce, TickDuration};
@@ -42,9 +42,9 @@ impl LeaseRequest {
         }
     }
 
-    /// The same, but one of `others` does as well.
-    pub fn with_alternatives(self, others: impl IntoIterator<Item = Resource>) -> LeaseRequest {
-        LeaseRequest { alternatives: Alternatives::new(others), ..self }
+    /// The same, but one of `alternatives` does as well.
+    pub fn with_alternatives(self, alternatives: impl IntoIterator<Item = Resource>) -> LeaseRequest {
+        LeaseRequest { alternatives: Alternatives::new(alternatives), ..self }
     }
 
     pub fn with_labels(self, labels: Labels) -> LeaseRequest {
@@ -77,50 +77,53 @@ impl Alternatives {
     }
 }
 
-/// Whether no want names a resource twice, and each could get one of its own if everything were free.
-pub(crate) fn can_be_assigned(wants: &[LeaseRequest]) -> bool {
-    if let [only] = wants
+/// Whether no request names a resource twice, and each could get one of its own if everything were free.
+pub(crate) fn can_be_assigned(requests: &[LeaseRequest]) -> bool {
+    if let [only] = requests
         && only.alternatives.is_empty()
     {
         return true;
     }
-    if wants.iter().all(|want| want.alternatives.is_empty()) {
-        return are_distinct(wants.iter().map(|want| &want.resource));
+    if requests.iter().all(|request| request.alternatives.is_empty()) {
+        return are_distinct(requests.iter().map(|request| &request.resource));
     }
-    let numbers = assign_resource_numbers(wants);
-    let every: Vec<Vec<usize>> =
-        wants.iter().map(|want| want.resources().map(|resource| numbers[resource]).collect()).collect();
-    wants.iter().all(|want| are_distinct(want.resources())) && find_matching(&every).is_ok()
+    let numbers = assign_resource_numbers(requests);
+    let every: Vec<Vec<usize>> = requests
+        .iter()
+        .map(|request| request.resources().map(|resource| numbers[resource]).collect())
+        .collect();
+    requests.iter().all(|request| are_distinct(request.resources())) && find_matching(&every).is_ok()
 }
 
-/// Two resources of different wants that overlap, though they are not the same, and do not go together as they are wanted.
-pub(crate) fn conflicting_overlap(wants: &[LeaseRequest]) -> Option<(&Resource, &Resource)> {
+/// Two resources of different requests that overlap, are not the same, and are requested in incompatible modes.
+pub(crate) fn conflicting_overlap(requests: &[LeaseRequest]) -> Option<(&Resource, &Resource)> {
     let with_parts =
-        |want: &&LeaseRequest| want.resources().any(|resource| is_hierarchical(resource.as_str()));
-    let wants: Vec<&LeaseRequest> = wants.iter().filter(with_parts).collect();
-    let pairs = wants
+        |request: &&LeaseRequest| request.resources().any(|resource| is_hierarchical(resource.as_str()));
+    let requests: Vec<&LeaseRequest> = requests.iter().filter(with_parts).collect();
+    let pairs = requests
         .iter()
         .enumerate()
-        .flat_map(|(index, one)| wants[..index].iter().map(move |other| (*other, *one)));
-    let apart = pairs.filter(|(one, other)| !one.mode.is_compatible(other.mode));
-    let mut names = apart.flat_map(|(one, other)| {
+        .flat_map(|(index, one)| requests[..index].iter().map(move |other| (*other, *one)));
+    let conflicting = pairs.filter(|(one, other)| !one.mode.is_compatible(other.mode));
+    let mut names = conflicting.flat_map(|(one, other)| {
         one.resources().flat_map(move |name| other.resources().map(move |beside| (name, beside)))
     });
     names.find(|(one, other)| one != other && overlaps(one.as_str(), other.as_str()))
 }
 
-/// Those of `wants` that no other covers: whoever is in the way of one of the others is in the way of one of these too. Each
+/// Those of `requests` that no other request covers: what blocks a covered request also blocks one of these. Each request
 /// has to name one resource.
-pub(crate) fn maximal_requests(wants: &[LeaseRequest]) -> impl Iterator<Item = &LeaseRequest> + Clone {
-    let named =
-        wants.iter().map(|want| (want.resource.as_str(), ModeSet::conflicting_with(want.mode).count()));
-    maximal_indices(named).into_iter().map(|place| &wants[place])
+pub(crate) fn maximal_requests(requests: &[LeaseRequest]) -> impl Iterator<Item = &LeaseRequest> + Clone {
+    let named = requests
+        .iter()
+        .map(|request| (request.resource.as_str(), ModeSet::conflicting_with(request.mode).count()));
+    maximal_indices(named).into_iter().map(|place| &requests[place])
 }
 
-/// A number for each resource that is named, as [`assign`] wants it.
-pub(crate) fn assign_resource_numbers(wants: &[LeaseRequest]) -> BTreeMap<&Resource, usize> {
+/// A number for each resource that is named, as [`find_matching`] expects it.
+pub(crate) fn assign_resource_numbers(requests: &[LeaseRequest]) -> BTreeMap<&Resource, usize> {
     let mut numbers = BTreeMap::new();
-    for resource in wants.iter().flat_map(LeaseRequest::resources) {
+    for resource in requests.iter().flat_map(LeaseRequest::resources) {
         let next = numbers.len();
         numbers.entry(resource).or_insert(next);
     }
@@ -153,8 +156,9 @@ mod tests {
 
     #[test]
     fn each_lease_request_requires_a_distinct_resource() {
-        let fits =
-            |wants: &[&str]| can_be_assigned(&wants.iter().map(|names| request(names)).collect::<Vec<_>>());
+        let fits = |requests: &[&str]| {
+            can_be_assigned(&requests.iter().map(|names| request(names)).collect::<Vec<_>>())
+        };
         assert!(fits(&["a", "b"]) && !fits(&["a", "a"]));
         assert!(fits(&["a|b", "a|b"]) && !fits(&["a|b", "b|a", "a|b"]));
         assert!(fits(&["a|b", "a"]) && fits(&["a|b", "b|c", "a|c"]));

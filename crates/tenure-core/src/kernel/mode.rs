@@ -41,14 +41,14 @@ const COMPATIBLE: [[u8; 8]; 8] = [
 
 /// For each mode those that do not go with it, one bit each.
 const CONFLICTING: [u8; 8] = {
-    let mut apart = [0; 8];
+    let mut conflicts = [0; 8];
     let mut place = 0;
     while place < 64 {
         let (mode, other) = (place / 8, place % 8);
-        apart[mode] |= (1 - COMPATIBLE[mode][other]) << other;
+        conflicts[mode] |= (1 - COMPATIBLE[mode][other]) << other;
         place += 1;
     }
-    apart
+    conflicts
 };
 
 impl LeaseMode {

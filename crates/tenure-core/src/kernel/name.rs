@@ -9,7 +9,7 @@ use crate::rules::names::{
 };
 
 macro_rules! name {
-    ($(#[$documentation:meta])* $name:ident, $field:literal, $most:expr) => {
+    ($(#[$documentation:meta])* $name:ident, $field:literal, $max_length:expr) => {
         $(#[$documentation])*
         // Shared, because one name stands in a command, in its events, in the state and in answers.
         #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -18,7 +18,7 @@ macro_rules! name {
         impl $name {
             /// Checks a name as it came in: not empty, at most 4 KiB, no control characters.
             pub fn parse(name: &str) -> Result<Self, InvalidInput> {
-                check_name_within($field, name, $most)?;
+                check_name_within($field, name, $max_length)?;
                 Ok(Self(name.into()))
             }
 

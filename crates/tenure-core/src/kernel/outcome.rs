@@ -19,7 +19,7 @@ pub struct Decision {
     pub events: Vec<Event>,
     /// What to tell the caller once the events are durable.
     pub outcome: CommandOutcome,
-    /// More waiters have their turn than one decision lets in: [`Serve`](super::Command::ServeWaiters) lets in the rest.
+    /// More waiters have their turn than one decision lets in: [`super::Command::ServeWaiters`] lets in the rest.
     pub has_more_waiters: bool,
 }
 
@@ -105,8 +105,8 @@ pub enum Rejection {
         cycle: Vec<Holder>,
     },
     /// The principal holds or waits for as many leases as it may.
-    #[error("the quota of {most} leases is used up")]
-    QuotaExceeded { most: usize },
+    #[error("the quota of {max} leases is used up")]
+    QuotaExceeded { max: usize },
     #[error("this idempotency key was used for another request")]
     KeyReused,
     /// The holder's name belongs to somebody else.
@@ -139,8 +139,8 @@ pub enum Rejection {
     /// Something was heard of the session since its turn ended, or not long enough ago.
     #[error("the session is not idle")]
     NotIdle,
-    #[error("{most} sessions go on already")]
-    TooManySessions { most: usize },
+    #[error("{max} sessions go on already")]
+    TooManySessions { max: usize },
     /// Whoever asks as the worker holds the guard no longer, or not the one that the session was taken under.
     #[error("another worker holds the guard, or none does")]
     LeaderLost,
@@ -166,8 +166,8 @@ pub enum Rejection {
     #[error("the lease that it is derived from is over in {} ms", remaining.as_millis())]
     OutlivesParent { remaining: TickDuration },
     /// Too much was derived from one lease.
-    #[error("at most {most} leases stand below one, and at most {max_depth} above one")]
-    TooManyDerived { most: usize, max_depth: usize },
+    #[error("at most {max_descendants} leases stand below one, and at most {max_depth} above one")]
+    TooManyDerived { max_descendants: usize, max_depth: usize },
     /// The ledger is short of room: what lives goes on, but nothing new begins.
     #[error("the disk has no room for this; leases that live can still end")]
     NoSpace,
@@ -188,10 +188,10 @@ pub enum LeaseEnd {
 }
 
 impl Decision {
-    pub fn rejected(refusal: impl Into<Rejection>) -> Decision {
+    pub fn rejected(rejection: impl Into<Rejection>) -> Decision {
         Decision {
             events: Vec::new(),
-            outcome: CommandOutcome::Rejected(refusal.into()),
+            outcome: CommandOutcome::Rejected(rejection.into()),
             has_more_waiters: false,
         }
     }

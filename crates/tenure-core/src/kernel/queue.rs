@@ -10,13 +10,13 @@ impl DecisionBuilder<'_> {
     /// Lets in, oldest first, everybody whose whole request fits now.
     pub(crate) fn serve_waiters(&mut self) {
         if self.check_may_grant().is_err() {
-            // They are let in once something may be granted again: see [`super::command::Command::Serve`].
+            // They are let in once something may be granted again: see [`super::command::Command::ServeWaiters`].
             self.affected_queues.clear();
         }
         while !self.affected_queues.is_empty() {
-            let freed = std::mem::take(&mut self.affected_queues);
+            let affected = std::mem::take(&mut self.affected_queues);
             let mut candidates: Vec<Ticket> =
-                freed.into_iter().flat_map(|resource| self.candidates_on(resource)).collect();
+                affected.into_iter().flat_map(|resource| self.candidates_on(resource)).collect();
             candidates.sort_unstable();
             candidates.dedup();
             for ticket in candidates {
@@ -32,37 +32,36 @@ impl DecisionBuilder<'_> {
         }
     }
 
-    /// Lets in at most `most` waiters, whatever became free. Says whether there may be more.
-    pub(crate) fn serve_oldest_waiters(&mut self, most: usize) -> bool {
+    /// Lets in at most `max` waiters, whatever became free. Says whether there may be more.
+    pub(crate) fn serve_oldest_waiters(&mut self, max: usize) -> bool {
         let state = self.state;
         self.reevaluate_all_agents();
         let before = self.ended_wait_count();
-        let mut waits = state.queue_entries();
-        for waiting in waits.by_ref() {
+        let mut entries = state.queue_entries();
+        for waiting in entries.by_ref() {
             self.serve_if_grantable(waiting);
-            if self.ended_wait_count() - before >= most || self.is_full() {
+            if self.ended_wait_count() - before >= max || self.is_full() {
                 break;
             }
         }
-        waits.next().is_some()
+        entries.next().is_some()
     }
 
     fn serve_if_grantable(&mut self, waiting: &QueueEntry) {
         let queued = &waiting.queued;
         let place = QueuePosition { before: Some(queued.ticket) };
-        let has_time = |want: &LeaseRequest| self.now.checked_add(want.ttl).is_some();
+        let has_time = |request: &LeaseRequest| self.now.checked_add(request.ttl).is_some();
         let enough_fences = self.remaining_fences() >= queued.requests.len() as u64;
         if !self.is_waiting(waiting) || !enough_fences || !queued.requests.iter().all(has_time) {
             return;
         }
-        let Ok(choice) = self.assign_resources(&queued.requests, place, |_, _| false) else { return };
+        let Ok(assignment) = self.assign_resources(&queued.requests, place, |_, _| false) else { return };
         self.mark_wait_ended(waiting);
-        for (want, resource) in choice.pairs(&queued.requests) {
+        for (request, resource) in assignment.pairs(&queued.requests) {
             let (holder, principal) = (&queued.holder, &queued.principal);
             let (key, ticket) = (queued.key, Some(queued.ticket));
             let (continues, authority) = (None, None);
-            let grant =
-                Grant { holder, principal, request: want, resource, key, ticket, continues, authority };
+            let grant = Grant { holder, principal, request, resource, key, ticket, continues, authority };
             self.issue(grant).expect("time and fences were checked for the whole request");
         }
     }

@@ -24,10 +24,10 @@ pub(crate) enum WaitDieVerdict {
 
 impl DecisionBuilder<'_> {
     /// What becomes of an agent that wants all of this.
-    pub(crate) fn judge(&self, wants: &[LeaseRequest], rank: &AgentRank) -> WaitDieVerdict {
+    pub(crate) fn judge(&self, requests: &[LeaseRequest], rank: &AgentRank) -> WaitDieVerdict {
         let mut ahead: Vec<(Holder, bool)> = Vec::new();
-        for want in maximal_requests(wants) {
-            let (resource, mode) = (&want.resource, want.mode);
+        for request in maximal_requests(requests) {
+            let (resource, mode) = (&request.resource, request.mode);
             let holders = self.conflicting_holders(resource, mode).filter(|holder| *holder != rank.agent);
             ahead.extend(holders.map(|holder| {
                 // Who stands in line may wait for this one, whatever its age.
@@ -39,7 +39,7 @@ impl DecisionBuilder<'_> {
             let older = around.filter(|pending| pending.rank < *rank && pending.rank.agent != rank.agent);
             ahead.extend(older.map(|pending| (pending.rank.agent.clone(), false)));
         }
-        ahead.extend(self.queue_blockers_of(&rank.agent, wants).into_iter().map(|holder| (holder, false)));
+        ahead.extend(self.queue_blockers_of(&rank.agent, requests).into_iter().map(|holder| (holder, false)));
         let dies = ahead.iter().any(|(_, is_younger)| !is_younger);
         let mut names: Vec<Holder> = ahead.into_iter().map(|(holder, _)| holder).collect();
         names.sort_unstable();
@@ -61,11 +61,11 @@ impl DecisionBuilder<'_> {
     /// until neither is left. Only those are looked at around whom something changed.
     pub(crate) fn reevaluate_agents(&mut self) {
         while !self.affected_for_agents.is_empty() {
-            let stirred = std::mem::take(&mut self.affected_for_agents);
-            let stirred: Vec<Resource> = stirred.into_iter().collect();
-            let widest = maximal_indices(stirred.iter().map(|resource| (resource.as_str(), 0)));
+            let affected = std::mem::take(&mut self.affected_for_agents);
+            let affected: Vec<Resource> = affected.into_iter().collect();
+            let widest = maximal_indices(affected.iter().map(|resource| (resource.as_str(), 0)));
             let around =
-                widest.into_iter().flat_map(|place| self.waiting_agents_overlapping(&stirred[place]));
+                widest.into_iter().flat_map(|place| self.waiting_agents_overlapping(&affected[place]));
             let waiting: BTreeSet<(AgentRank, Ticket)> =
                 around.map(|pending| (pending.rank.clone(), pending.ticket)).collect();
             waiting.into_iter().for_each(|(_, ticket)| self.reevaluate_one(ticket));
@@ -82,8 +82,8 @@ impl DecisionBuilder<'_> {
     fn reevaluate_one(&mut self, ticket: Ticket) {
         let new = self.new_agent_wait.as_ref().filter(|pending| pending.ticket == ticket);
         let pending = self.state.agent_wait(ticket).or(new).filter(|pending| self.is_agent_waiting(pending));
-        let Some(AgentWait { rank, requests: wants, .. }) = pending.cloned() else { return };
-        match self.judge(&wants, &rank) {
+        let Some(AgentWait { rank, requests, .. }) = pending.cloned() else { return };
+        match self.judge(&requests, &rank) {
             WaitDieVerdict::Wait(_) => {}
             WaitDieVerdict::Die(_) => {
                 self.end_agent_wait(ticket, AgentWaitEnd::Died);
@@ -93,9 +93,9 @@ impl DecisionBuilder<'_> {
             WaitDieVerdict::Grant => {
                 let known = self.state.agent(&rank.agent).map(|agent| agent.principal.clone());
                 let principal = known.or_else(|| self.declaring_principal.clone());
-                let may = self.check_may_grant().is_ok() && self.has_fences_and_time_for(&wants);
+                let may = self.check_may_grant().is_ok() && self.has_fences_and_time_for(&requests);
                 if let Some(principal) = principal.filter(|_| may) {
-                    let leases = self.grant_to_agent(&rank.agent, &principal, &wants, Some(ticket));
+                    let leases = self.grant_to_agent(&rank.agent, &principal, &requests, Some(ticket));
                     self.served_agent_tickets.push((ticket, leases));
                 }
             }
@@ -103,10 +103,10 @@ impl DecisionBuilder<'_> {
     }
 
     /// Announces that waits of agents are over, at most so many. Says whether there are more.
-    pub(crate) fn time_out_waiting_agents(&mut self, most: usize) -> bool {
+    pub(crate) fn time_out_waiting_agents(&mut self, max: usize) -> bool {
         let state = self.state;
         let mut overdue = state.overdue_waiting_agents(self.now);
-        for pending in overdue.by_ref().take(most) {
+        for pending in overdue.by_ref().take(max) {
             if !self.has_wait_ended(pending.ticket) {
                 self.end_agent_wait(pending.ticket, AgentWaitEnd::TimedOut);
             }
@@ -147,8 +147,8 @@ impl DecisionBuilder<'_> {
 
     /// The age of an agent, as this decision leaves it.
     pub(crate) fn rank_of(&self, agent: &Holder) -> Option<AgentRank> {
-        let begun = self.new_attempt.iter().find(|rank| rank.agent == *agent).cloned();
-        begun.or_else(|| self.state.rank_of(agent))
+        let started = self.new_attempt.iter().find(|rank| rank.agent == *agent).cloned();
+        started.or_else(|| self.state.rank_of(agent))
     }
 
     fn conflicting_holders(&self, resource: &Resource, mode: LeaseMode) -> impl Iterator<Item = Holder> {
@@ -167,13 +167,13 @@ impl DecisionBuilder<'_> {
 
     /// Twice as long with every death, up to a bound, and a little longer by chance: by a chance that a replay finds again.
     fn backoff_for(&self, agent: &Holder) -> TickDuration {
-        let (base, most) = self.state.limits().backoff;
-        let deaths = self.state.agent(agent).map_or(0, |agent| agent.abort_count);
-        let delay = base.0.saturating_mul(1 << deaths.min(32)).min(most.0);
+        let (base, max) = self.state.limits().backoff;
+        let aborts = self.state.agent(agent).map_or(0, |agent| agent.abort_count);
+        let delay = base.0.saturating_mul(1 << aborts.min(32)).min(max.0);
         let mut hasher = blake3::Hasher::new();
         hasher
             .update(agent.as_str().as_bytes())
-            .update(&deaths.to_be_bytes())
+            .update(&aborts.to_be_bytes())
             .update(&self.now.0.to_be_bytes());
         let [a, b, c, d, ..] = *hasher.finalize().as_bytes();
         TickDuration(delay + u64::from(u32::from_be_bytes([a, b, c, d])) % (delay / 4 + 1))

@@ -33,12 +33,13 @@ impl DecisionBuilder<'_> {
 
     /// Who is in the way of an agent that stands in line itself: everybody, also those who stand there. It may wait for one of
     /// them, so it must not come in front of them by asking as an agent.
-    pub(crate) fn queue_blockers_of(&self, agent: &Holder, wants: &[LeaseRequest]) -> Vec<Holder> {
+    pub(crate) fn queue_blockers_of(&self, agent: &Holder, requests: &[LeaseRequest]) -> Vec<Holder> {
         if !self.is_queued(agent) {
             return Vec::new();
         }
-        let ahead =
-            wants.iter().flat_map(|want| self.blockers(&want.resource, want.mode, QueuePosition::default()));
+        let ahead = requests
+            .iter()
+            .flat_map(|request| self.blockers(&request.resource, request.mode, QueuePosition::default()));
         ahead.map(|blocker| blocker.holder.clone()).filter(|holder| holder != agent).collect()
     }
 }
@@ -52,7 +53,7 @@ impl DecisionBuilder<'_> {
         let of_state =
             self.may_have_waiting_agents(resource).then(|| self.state.waiting_agents_overlapping(resource));
         let new = self.new_agent_wait.iter().filter(|pending| {
-            pending.requests.iter().any(|want| overlaps(want.resource.as_str(), resource.as_str()))
+            pending.requests.iter().any(|request| overlaps(request.resource.as_str(), resource.as_str()))
         });
         of_state.into_iter().flatten().chain(new).filter(|pending| self.is_agent_waiting(pending))
     }
@@ -85,11 +86,11 @@ impl DecisionBuilder<'_> {
 
     /// Whether an agent's attempt goes on, as this decision leaves it.
     pub(crate) fn has_active_attempt(&self, agent: &Holder) -> bool {
-        let waits = || self.wait_entries_of(agent).next().is_some();
+        let is_waiting = || self.wait_entries_of(agent).next().is_some();
         let died_before = || self.state.agent(agent).is_some_and(|agent| agent.retry_at.is_some());
         let died = || self.aborted_agents.contains_key(agent) || died_before();
         let gets = || self.grants().any(|issued| issued.holder == *agent);
-        !self.active_leases_of(agent).is_empty() || gets() || waits() || died()
+        !self.active_leases_of(agent).is_empty() || gets() || is_waiting() || died()
     }
 
     /// For how much the agents of a principal wait.

@@ -133,8 +133,8 @@ mod tests {
     // S2-80
     #[test]
     fn conflict_payload_does_not_depend_on_id_order() {
-        let told = |ids: [&str; 3]| lease_conflict_payload("w", ids.map(str::to_owned).to_vec(), "first");
-        assert_eq!(told(["b", "c", "a"]), told(["a", "b", "c"]));
-        assert_ne!(told(["b", "c", "a"]), told(["a", "b", "d"]));
+        let payload = |ids: [&str; 3]| lease_conflict_payload("w", ids.map(str::to_owned).to_vec(), "first");
+        assert_eq!(payload(["b", "c", "a"]), payload(["a", "b", "c"]));
+        assert_ne!(payload(["b", "c", "a"]), payload(["a", "b", "d"]));
     }
 }

@@ -109,8 +109,8 @@ impl LeaseReducerState {
         self.prune(|lease| lease.terminated_at.is_some_and(|ended| !is_expired(ended, before_timestamp)))
     }
 
-    fn leases_where(&self, wanted: impl Fn(&Lease) -> bool) -> Vec<&Lease> {
-        let mut found: Vec<&Lease> = self.leases.values().filter(|lease| wanted(lease)).collect();
+    fn leases_where(&self, predicate: impl Fn(&Lease) -> bool) -> Vec<&Lease> {
+        let mut found: Vec<&Lease> = self.leases.values().filter(|lease| predicate(lease)).collect();
         found.sort_unstable_by(|one, other| one.lease_id.cmp(&other.lease_id));
         found
     }

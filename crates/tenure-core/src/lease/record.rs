@@ -202,8 +202,8 @@ mod tests {
     #[test]
     fn ticks_remaining_saturates_at_zero() {
         let lease = lease(LeaseState::Active);
-        let left = |tick| lease.ticks_remaining(&HtfTick::new(tick, RATE));
-        assert_eq!([left(0), left(199), left(200), left(u64::MAX)], [200, 1, 0, 0]);
+        let remaining = |tick| lease.ticks_remaining(&HtfTick::new(tick, RATE));
+        assert_eq!([remaining(0), remaining(199), remaining(200), remaining(u64::MAX)], [200, 1, 0, 0]);
     }
 
     // S2-31, S2-32, S2-38: the wall columns may say anything

@@ -51,8 +51,8 @@ pub fn check_name(field: &'static str, name: &str) -> Result<(), InvalidInput> {
 }
 
 /// The same with another bound.
-pub fn check_name_within(field: &'static str, name: &str, most: usize) -> Result<(), InvalidInput> {
-    check_length(field, name.len(), most)?;
+pub fn check_name_within(field: &'static str, name: &str, max: usize) -> Result<(), InvalidInput> {
+    check_length(field, name.len(), max)?;
     // Nearly all names are plain: each byte is a character by itself then, and none needs to be decoded.
     if name.bytes().all(|byte| matches!(byte, b' '..=b'~')) {
         return Ok(());
@@ -105,12 +105,12 @@ pub fn is_stored_as(name: &str, id: &str) -> bool {
     if is_stored_verbatim(name) { name == id } else { stored_id(name) == id }
 }
 
-fn check_length(field: &'static str, length: usize, most: usize) -> Result<(), InvalidInput> {
+fn check_length(field: &'static str, length: usize, max: usize) -> Result<(), InvalidInput> {
     if length == 0 {
         return Err(InvalidInput::new(field, "is empty; it needs at least one character"));
     }
-    if length > most {
-        return Err(InvalidInput::new(field, format!("has {length} bytes; at most {most} are allowed")));
+    if length > max {
+        return Err(InvalidInput::new(field, format!("has {length} bytes; at most {max} are allowed")));
     }
     Ok(())
 }

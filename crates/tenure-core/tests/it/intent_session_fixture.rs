@@ -60,13 +60,13 @@ pub fn with_target_lease(accept: AcceptIntent) -> AcceptIntent {
 }
 
 /// A plain request for a lease.
-pub fn plain_acquire(who: &str, what: &str, contention: ContentionPolicy) -> Command {
-    let want = LeaseRequest::new(resource(what), LeaseMode::Exclusive, TTL, Nonce([5; 16]));
-    let (holder, principal) = (holder(who), principal("token:b"));
+pub fn plain_acquire(name: &str, what: &str, contention: ContentionPolicy) -> Command {
+    let request = LeaseRequest::new(resource(what), LeaseMode::Exclusive, TTL, Nonce([5; 16]));
+    let (holder, principal) = (holder(name), principal("token:b"));
     Command::Acquire(Acquire {
         principal,
         holder,
-        requests: vec![want],
+        requests: vec![request],
         contention_policy: contention,
         key: None,
     })
@@ -84,7 +84,7 @@ impl IntentSessionFixture {
     pub fn decide(&mut self, at: u64, command: &Command) -> Decision {
         let decision = decide(&self.state, command, seconds(at));
         for event in &decision.events {
-            self.state.apply(event).unwrap_or_else(|misfit| panic!("{misfit}: {event:?}"));
+            self.state.apply(event).unwrap_or_else(|error| panic!("{error}: {event:?}"));
         }
         self.state.check_invariants().unwrap_or_else(|wrong| panic!("{wrong} after {command:?}"));
         self.events.extend(decision.events.iter().cloned());
@@ -98,7 +98,7 @@ impl IntentSessionFixture {
     pub fn run_intent(&mut self, at: u64, command: IntentCommand) -> Result<IntentOutcome, Rejection> {
         match self.run(at, &Command::Intent(Box::new(command))) {
             CommandOutcome::Intent(answer) => Ok(*answer),
-            CommandOutcome::Rejected(refusal) => Err(refusal),
+            CommandOutcome::Rejected(rejection) => Err(rejection),
             answer => panic!("{answer:?}"),
         }
     }
@@ -109,11 +109,11 @@ impl IntentSessionFixture {
 
     /// Somebody becomes the worker.
     pub fn acquire_leader_lock(&mut self, at: u64, worker: &str) -> Fence {
-        let want = LeaseRequest::new(leader_lock(), LeaseMode::Exclusive, TTL, Nonce([7; 16]));
+        let request = LeaseRequest::new(leader_lock(), LeaseMode::Exclusive, TTL, Nonce([7; 16]));
         let (principal, holder) = (orchestrator_principal(), holder(worker));
         let contention = ContentionPolicy::RefreshOwn;
         let acquire =
-            Acquire { principal, holder, requests: vec![want], contention_policy: contention, key: None };
+            Acquire { principal, holder, requests: vec![request], contention_policy: contention, key: None };
         match self.run(at, &Command::Acquire(acquire)) {
             CommandOutcome::Granted { leases } => leases[0],
             answer => panic!("{answer:?}"),

@@ -81,25 +81,27 @@ impl IntentSessionModel {
 
     /// What must hold between two decisions.
     pub fn check(&self) {
-        let mut owners: BTreeMap<&str, &str> = BTreeMap::new();
+        let mut holders: BTreeMap<&str, &str> = BTreeMap::new();
         for lease in self.leases.values() {
-            let before = owners.insert(&lease.resource, &lease.holder);
+            let before = holders.insert(&lease.resource, &lease.holder);
             assert_eq!(before, None, "{} has two", lease.resource);
         }
         let mut keys = BTreeMap::new();
         for (id, session) in &self.sessions {
             let mut held = self.held_by(id);
-            let mut needs: Vec<&str> = session.required_resources.iter().map(String::as_str).collect();
+            let mut required: Vec<&str> = session.required_resources.iter().map(String::as_str).collect();
             held.sort_unstable();
-            needs.sort_unstable();
+            required.sort_unstable();
             match session.state {
                 IntentSessionState::Ended => assert!(held.is_empty(), "{id} is over and holds {held:?}"),
-                IntentSessionState::New => assert!(held.is_empty() || held == needs, "{id} holds {held:?}"),
-                _ => assert_eq!(held, needs, "{id} is {:?}", session.state),
+                IntentSessionState::New => {
+                    assert!(held.is_empty() || held == required, "{id} holds {held:?}")
+                }
+                _ => assert_eq!(held, required, "{id} is {:?}", session.state),
             }
             if session.state != IntentSessionState::Ended {
                 // A channel and a recording may have one key: they are two wishes all the same.
-                let is_recording = needs.iter().any(|name| name.starts_with("recording:"));
+                let is_recording = required.iter().any(|name| name.starts_with("recording:"));
                 let other = keys.insert((session.key, is_recording), id);
                 assert_eq!(other, None, "{id} has somebody's key");
             }

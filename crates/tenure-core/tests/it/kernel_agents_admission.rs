@@ -32,7 +32,7 @@ fn rejected_manifest_writes_no_events() {
     let two = "declares 10 FILE:b/MUTATES+FILE:c/MUTATES";
     assert_eq!(
         decide_without_applying(&world, "old", two, 1),
-        (0, CommandOutcome::Rejected(Rejection::QuotaExceeded { most: 1 }))
+        (0, CommandOutcome::Rejected(Rejection::QuotaExceeded { max: 1 }))
     );
     let full = Rejection::QueueFull { what: "agents".into(), max: 0 };
     assert_eq!(
@@ -43,17 +43,17 @@ fn rejected_manifest_writes_no_events() {
 
 #[test]
 fn declare_without_space_is_rejected_and_starts_no_attempt() {
-    for granting in [AdmissionLevel::Nothing, AdmissionLevel::Renewals] {
+    for level in [AdmissionLevel::Nothing, AdmissionLevel::Renewals] {
         let mut world = ScenarioWorld::new(Limits::default());
         world.play("0 agent m declares 20 FILE:a/MUTATES -> granted 1");
-        world.state.set_admission_level(granting);
+        world.state.set_admission_level(level);
         let asks = ["declares 30 FILE:a/MUTATES", "declares 10 FILE:a/MUTATES", "declares 30 FILE:b/MUTATES"];
         for words in asks {
             let refused = CommandOutcome::Rejected(Rejection::NoSpace);
             assert_eq!(
                 decide_without_applying(&world, "other", words, 1),
                 (0, refused),
-                "{words} with {granting:?}"
+                "{words} with {level:?}"
             );
         }
     }

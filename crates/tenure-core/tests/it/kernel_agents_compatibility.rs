@@ -21,7 +21,7 @@ const COMPATIBLE: [[bool; 6]; 6] = [
 #[test]
 fn manifest_verdicts_follow_the_compatibility_table() {
     for (row, held) in MODES.iter().enumerate() {
-        for (column, wanted) in MODES.iter().enumerate() {
+        for (column, requested) in MODES.iter().enumerate() {
             let (younger, older) = match COMPATIBLE[row][column] {
                 true => ("granted 2", "granted 3"),
                 false => ("died young, dies behind middle", "waits t1 place 1 behind middle until 60"),
@@ -37,9 +37,9 @@ fn manifest_verdicts_follow_the_compatibility_table() {
                 check(&format!(
                     "
                     0  agent middle declares 20 FILE:src/a/{held}  -> granted 1
-                    0  agent young declares 30 {name}/{wanted}     -> {younger}
+                    0  agent young declares 30 {name}/{requested}  -> {younger}
                     0  {lets_go}
-                    0  agent old declares 10 {name}/{wanted}       -> {older}
+                    0  agent old declares 10 {name}/{requested}    -> {older}
                     "
                 ));
             }

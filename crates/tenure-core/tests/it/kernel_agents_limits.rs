@@ -51,8 +51,8 @@ fn leases_are_revoked_when_the_agent_hold_time_is_exceeded() {
 fn hold_time_revocation_records_its_detail() {
     let mut world = world(Some(100), None);
     world.play("0 agent a declares 10 FILE:a/CONSUMES+FILE:b/MUTATES for 600 -> granted 1 2");
-    let told = "system:agents: quota: its agent has held leases for 100 s with one priority";
-    assert_eq!(details(&mut world, 100), [told, told]);
+    let detail = "system:agents: quota: its agent has held leases for 100 s with one priority";
+    assert_eq!(details(&mut world, 100), [detail, detail]);
 }
 
 // S3-33: what is over is over by its own end, also where both come together.

@@ -55,8 +55,8 @@ impl AgentModel {
     /// What a manifest has to be answered with.
     pub fn outcome(mut self, state: &KernelState, declare: &DeclareManifest) -> ManifestOutcome {
         let own = AgentRank { priority: declare.priority, agent: declare.agent.clone() };
-        if let Some(refusal) = self.rejection(state, &own) {
-            return refusal;
+        if let Some(rejection) = self.rejection(state, &own) {
+            return rejection;
         }
         // An attempt that begins makes the agent as old as it says, for what it holds without an age too.
         for held in self.held.iter_mut().filter(|held| held.1 == own.agent) {
@@ -71,34 +71,39 @@ impl AgentModel {
     fn rejection(&self, state: &KernelState, own: &AgentRank) -> Option<ManifestOutcome> {
         let agent = state.agent(&own.agent)?;
         let has = agent.priority?;
-        let goes_on = agent.retry_at.is_some()
+        let has_attempt = agent.retry_at.is_some()
             || self.held.iter().any(|held| held.1 == own.agent)
             || self.waiting.iter().any(|(rank, _)| rank.agent == own.agent);
         if agent.hold_time_used_up && own.priority <= has {
             return Some(ManifestOutcome::LeaseTimeUsed);
         }
-        let is_other = own.priority < has || goes_on && own.priority != has;
+        let is_other = own.priority < has || has_attempt && own.priority != has;
         is_other.then_some(ManifestOutcome::PriorityFixed)
     }
 
-    fn judge<'a>(&'a self, own: &AgentRank, wants: &[LeaseRequest]) -> ManifestOutcome {
-        let apart = |resource: &Resource, mode: LeaseMode| {
-            wants.iter().any(|want| overlaps(&want.resource, resource) && !are_compatible(want.mode, mode))
+    fn judge<'a>(&'a self, own: &AgentRank, requests: &[LeaseRequest]) -> ManifestOutcome {
+        let conflicts = |resource: &Resource, mode: LeaseMode| {
+            requests
+                .iter()
+                .any(|request| overlaps(&request.resource, resource) && !are_compatible(request.mode, mode))
         };
-        let holders = self.held.iter().filter(|held| held.1 != own.agent && apart(&held.2, held.3));
+        let holders = self.held.iter().filter(|held| held.1 != own.agent && conflicts(&held.2, held.3));
         let stands_in_line = |holder: &Holder| self.queued.iter().any(|(other, _)| other == holder);
         let age =
             |holder: &Holder, age: &'a Option<AgentRank>| age.as_ref().filter(|_| !stands_in_line(holder));
         let ages: Vec<Option<&AgentRank>> = holders.map(|held| age(&held.1, &held.0)).collect();
         let older = self.waiting.iter().filter(|(rank, _)| rank.agent != own.agent && rank < own);
-        let is_behind = older.flat_map(|(_, theirs)| theirs).any(|want| apart(&want.resource, want.mode));
+        let is_behind =
+            older.flat_map(|(_, theirs)| theirs).any(|request| conflicts(&request.resource, request.mode));
         if is_behind || ages.iter().any(|age| age.is_none_or(|age| age < own)) {
             return ManifestOutcome::Die;
         }
         // Who stands in line itself passes nobody, neither there nor among agents.
-        let line = self.queued.iter().filter(|(other, _)| *other != own.agent).map(|(_, wants)| wants);
-        let agents = self.waiting.iter().filter(|(rank, _)| rank.agent != own.agent).map(|(_, wants)| wants);
-        let is_passed = line.chain(agents).flatten().any(|want| apart(&want.resource, want.mode));
+        let line = self.queued.iter().filter(|(other, _)| *other != own.agent).map(|(_, requests)| requests);
+        let agents =
+            self.waiting.iter().filter(|(rank, _)| rank.agent != own.agent).map(|(_, requests)| requests);
+        let is_passed =
+            line.chain(agents).flatten().any(|request| conflicts(&request.resource, request.mode));
         match (ages.is_empty(), stands_in_line(&own.agent)) {
             (true, true) if is_passed => ManifestOutcome::Die,
             (true, _) => ManifestOutcome::Granted,
@@ -109,30 +114,32 @@ impl AgentModel {
 
     /// Whoever now waits behind an older one dies, and loses what an older one waits for; then whoever has everything free
     /// gets it.
-    fn reevaluate(mut self, own: AgentRank, wants: Vec<LeaseRequest>) -> ManifestOutcome {
-        self.waiting.push((own.clone(), wants.clone()));
+    fn reevaluate(mut self, own: AgentRank, requests: Vec<LeaseRequest>) -> ManifestOutcome {
+        self.waiting.push((own.clone(), requests.clone()));
         loop {
             self.waiting.sort_by(|one, other| one.0.cmp(&other.0));
-            let find =
-                |verdict| self.waiting.iter().position(|(rank, wants)| self.judge(rank, wants) == verdict);
+            let find = |verdict| {
+                self.waiting.iter().position(|(rank, requests)| self.judge(rank, requests) == verdict)
+            };
             if let Some(index) = find(ManifestOutcome::Die) {
                 let (dead, _) = self.waiting.remove(index);
                 let older: Vec<LeaseRequest> =
                     self.waiting.iter().filter(|one| one.0 < dead).flat_map(|one| one.1.clone()).collect();
                 self.held.retain(|(_, holder, resource, mode)| {
-                    let wanted = older
-                        .iter()
-                        .any(|want| overlaps(&want.resource, resource) && !are_compatible(want.mode, *mode));
-                    *holder != dead.agent || !wanted
+                    let is_blocking = older.iter().any(|request| {
+                        overlaps(&request.resource, resource) && !are_compatible(request.mode, *mode)
+                    });
+                    *holder != dead.agent || !is_blocking
                 });
             } else if let Some(index) = find(ManifestOutcome::Granted) {
                 let (rank, got) = self.waiting.remove(index);
-                if rank == own && got == wants {
+                if rank == own && got == requests {
                     return ManifestOutcome::Granted;
                 }
                 let agent = rank.agent.clone();
-                let own =
-                    got.into_iter().map(|want| (Some(rank.clone()), agent.clone(), want.resource, want.mode));
+                let own = got
+                    .into_iter()
+                    .map(|request| (Some(rank.clone()), agent.clone(), request.resource, request.mode));
                 self.held.extend(own);
             } else {
                 return ManifestOutcome::Wait;
@@ -142,8 +149,8 @@ impl AgentModel {
 }
 
 /// The verdict that a refusal stands for.
-pub fn outcome_of_rejection(refusal: &Rejection) -> ManifestOutcome {
-    match refusal {
+pub fn outcome_of_rejection(rejection: &Rejection) -> ManifestOutcome {
+    match rejection {
         Rejection::PriorityFixed { .. } => ManifestOutcome::PriorityFixed,
         Rejection::LeaseTimeUsed { .. } => ManifestOutcome::LeaseTimeUsed,
         other => panic!("{other:?}"),

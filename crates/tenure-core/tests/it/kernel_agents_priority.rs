@@ -103,10 +103,10 @@ fn commands_for_an_agent_of_another_principal_are_rejected() {
     ];
     for words in words {
         let mut command = crate::scenario_agents::parse_agent_command("a", words);
-        let tenure_core::kernel::Command::Agent(inner) = &mut command else {
+        let tenure_core::kernel::Command::Agent(agent_command) = &mut command else {
             unreachable!("it is an agent's")
         };
-        crate::scenario_agents::set_principal(inner, "mallory");
+        crate::scenario_agents::set_principal(agent_command, "mallory");
         let decision = world.decide_and_apply(&command, tenure_core::kernel::Tick(1));
         let taken = tenure_core::kernel::Rejection::HolderTaken { holder: crate::scenario::holder("a") };
         assert_eq!(decision.outcome, tenure_core::kernel::CommandOutcome::Rejected(taken), "{words:?}");

@@ -31,7 +31,7 @@ impl AgentWorld {
     fn decide_and_apply(&mut self, command: &Command) -> CommandOutcome {
         let decision = decide(&self.state, command, Tick(self.now));
         for event in &decision.events {
-            self.state.apply(event).unwrap_or_else(|misfit| panic!("{misfit}: {event:?} of {command:?}"));
+            self.state.apply(event).unwrap_or_else(|error| panic!("{error}: {event:?} of {command:?}"));
             let stamp = EncodeContext { tag: LedgerTag(7), anchor: ClockAnchor::default(), signature: &[] };
             let stored = decode(&encode(event, stamp), LedgerTag(7)).expect("it can be read");
             assert_eq!(stored.as_ref(), Some(event));
@@ -52,9 +52,9 @@ impl AgentWorld {
             self.state.leases_from(Fence(0)).filter(|lease| now < lease.terms.expires_at).collect();
         for (index, one) in live.iter().enumerate() {
             for other in &live[..index] {
-                let apart = overlaps(one.resource, other.resource)
+                let conflict = overlaps(one.resource, other.resource)
                     && !are_compatible(one.terms.mode, other.terms.mode);
-                assert!(!apart || one.holder == other.holder, "{} and {}", one.resource, other.resource);
+                assert!(!conflict || one.holder == other.holder, "{} and {}", one.resource, other.resource);
             }
         }
         let rank = |holder: &Holder| {
@@ -63,8 +63,9 @@ impl AgentWorld {
         };
         for pending in self.state.waiting_agents().filter(|pending| now < pending.until) {
             let mut ahead = live.iter().filter(|lease| *lease.holder != pending.rank.agent).filter(|lease| {
-                pending.requests.iter().any(|want| {
-                    overlaps(&want.resource, lease.resource) && !are_compatible(want.mode, lease.terms.mode)
+                pending.requests.iter().any(|request| {
+                    overlaps(&request.resource, lease.resource)
+                        && !are_compatible(request.mode, lease.terms.mode)
                 })
             });
             let first = ahead.next();
@@ -98,7 +99,7 @@ fn play(limits: Limits, steps: &[(u64, AgentStep)]) {
         world.now += pause * 1_000_000;
         let agent_command = |command| Command::Agent(Box::new(command));
         match step {
-            AgentStep::Declare { agent, priority, requests: wants, wait_timeout: patience, swept } => {
+            AgentStep::Declare { agent, priority, requests, wait_timeout: patience, swept } => {
                 if *swept {
                     world.decide_and_apply(&Command::Expire { max_ended: 100 });
                 }
@@ -110,7 +111,7 @@ fn play(limits: Limits, steps: &[(u64, AgentStep)]) {
                     principal: principal(*agent),
                     session: session.clone(),
                     priority,
-                    requests: wants.iter().map(|(name, mode)| lease_request(*name, *mode)).collect(),
+                    requests: requests.iter().map(|(name, mode)| lease_request(*name, *mode)).collect(),
                     wait_timeout: TickDuration::from_secs(*patience),
                 };
                 let now = Tick(world.now).max(world.state.now());
@@ -135,16 +136,16 @@ fn play(limits: Limits, steps: &[(u64, AgentStep)]) {
                 let command = AgentCommand::Heartbeat { agent, principal, leases };
                 if let CommandOutcome::Agent(answer) = world.decide_and_apply(&agent_command(command)) {
                     let AgentOutcome::Heartbeats(beaten) = *answer else { panic!("{answer:?}") };
-                    for ((fence, pulse), was_alive) in beaten.iter().zip(alive) {
-                        let lives = matches!(pulse, HeartbeatOutcome::Active(_));
-                        let continues = *pulse
+                    for ((fence, outcome), was_alive) in beaten.iter().zip(alive) {
+                        let is_active = matches!(outcome, HeartbeatOutcome::Active(_));
+                        let continues = *outcome
                             == HeartbeatOutcome::Ended(LeaseEnd::Revoked(RevocationCause::Transferred));
                         // It may have become a stronger one, for a wait of the same agent.
                         assert!(
-                            lives == was_alive || was_alive && continues,
+                            is_active == was_alive || was_alive && continues,
                             "{fence:?}: strict to the tick"
                         );
-                        assert!(!lives || world.state.lease(*fence).is_some());
+                        assert!(!is_active || world.state.lease(*fence).is_some());
                     }
                 }
             }
@@ -168,8 +169,8 @@ fn play(limits: Limits, steps: &[(u64, AgentStep)]) {
                 })) {
                     CommandOutcome::Agent(answer) => {
                         let AgentOutcome::Touched { outside } = *answer else { panic!("{answer:?}") };
-                        let told: Vec<_> = outside.into_iter().map(|(resource, _)| resource).collect();
-                        assert_eq!(told, beyond);
+                        let reported: Vec<_> = outside.into_iter().map(|(resource, _)| resource).collect();
+                        assert_eq!(reported, beyond);
                     }
                     answer => {
                         assert!(
@@ -226,9 +227,9 @@ fn check_report(world: &mut AgentWorld, agent: u8, phase: AgentPhase, memory: Op
         return;
     }
     if !matches!(answer, CommandOutcome::Rejected(_)) {
-        let waits = world.state.waiting_agents().any(|pending| pending.rank.agent == agent);
+        let is_waiting = world.state.waiting_agents().any(|pending| pending.rank.agent == agent);
         let holds = !stands_in_line && !leases_of(&world.state, &agent).is_empty();
-        assert!(!waits && !holds, "it has let go of everything");
+        assert!(!is_waiting && !holds, "it has let go of everything");
     }
 }
 
@@ -236,16 +237,17 @@ fn check_report(world: &mut AgentWorld, agent: u8, phase: AgentPhase, memory: Op
 fn check_outcome(world: &AgentWorld, declare: &DeclareManifest, answer: &CommandOutcome) -> ManifestOutcome {
     let answer = match answer {
         CommandOutcome::Agent(answer) => answer,
-        CommandOutcome::Rejected(refusal) => return outcome_of_rejection(refusal),
+        CommandOutcome::Rejected(rejection) => return outcome_of_rejection(rejection),
         other => panic!("{other:?}"),
     };
     match &**answer {
         AgentOutcome::Granted { leases } => {
             assert_eq!(leases.len(), declare.requests.len());
-            for (want, fence) in declare.requests.iter().zip(leases) {
+            for (request, fence) in declare.requests.iter().zip(leases) {
                 let lease = world.state.lease(*fence).expect("it lives");
-                let is_wanted = *lease.resource == want.resource && lease.terms.mode.covers(want.mode);
-                assert!(is_wanted && *lease.holder == declare.agent);
+                let is_requested =
+                    *lease.resource == request.resource && lease.terms.mode.covers(request.mode);
+                assert!(is_requested && *lease.holder == declare.agent);
             }
             ManifestOutcome::Granted
         }

@@ -132,7 +132,7 @@ impl PlainStep {
         };
         let (nonce, claim) = (Nonce([2; 16]), LeaseCredential::Token);
         Some(match *self {
-            PlainStep::Acquire { name, mode, can_wait: waits, posing } => {
+            PlainStep::Acquire { name, mode, can_wait, posing } => {
                 let (holder, principal) = match posing {
                     None => person(),
                     Some((agent, true)) => (holder(agent), principal(agent)),
@@ -142,7 +142,7 @@ impl PlainStep {
                     }
                     Some(_) => person(),
                 };
-                let contention = if waits {
+                let contention = if can_wait {
                     ContentionPolicy::Queue { wait_timeout: TickDuration::from_secs(40) }
                 } else {
                     ContentionPolicy::Deny

@@ -140,13 +140,13 @@ fn early_retry_after_die_repeats_the_verdict_without_events() {
         other => panic!("{other:?}"),
     };
     let mut now = Tick(1_000_000);
-    for deaths in 0..12 {
+    for attempt in 0..12 {
         let died = world.decide_and_apply(&ask, now);
         assert!(!died.events.is_empty());
         let back = retry_at(&died.outcome);
         // Twice as long each time, up to a bound, and up to a quarter longer by chance.
-        let delay = (250_000_u64 << deaths).min(30_000_000);
-        assert!((delay..=delay + delay / 4).contains(&back.since(now).0), "{deaths}: {back:?}");
+        let delay = (250_000_u64 << attempt).min(30_000_000);
+        assert!((delay..=delay + delay / 4).contains(&back.since(now).0), "{attempt}: {back:?}");
         for early in [now, Tick(back.0 - 1)] {
             let again = world.decide_and_apply(&ask, early);
             assert!(again.events.is_empty(), "{again:?}");
@@ -178,10 +178,10 @@ fn wait_die_revocation_records_its_detail() {
     );
     let decision =
         world.decide_and_apply(&parse_agent_command("young", &["declares", "30", "FILE:b/MUTATES"]), Tick(0));
-    let told = decision.events.iter().find_map(|event| match event {
+    let revocation = decision.events.iter().find_map(|event| match event {
         Event::Revoked { cause: RevocationCause::Died, detail, by, .. } => Some((detail.clone(), by.clone())),
         _ => None,
     });
-    let (detail, by) = told.expect("a lease is revoked");
+    let (detail, by) = revocation.expect("a lease is revoked");
     assert_eq!((&*detail, by.as_str()), ("an older agent waits for it", "young's"));
 }

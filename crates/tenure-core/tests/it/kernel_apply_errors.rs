@@ -42,10 +42,18 @@ fn next_issued() -> IssuedLease {
 }
 
 fn queued() -> QueuedAcquire {
-    let want = LeaseRequest::new(resource(0), LeaseMode::Exclusive, TickDuration(5), Nonce::default());
+    let request = LeaseRequest::new(resource(0), LeaseMode::Exclusive, TickDuration(5), Nonce::default());
     let (ticket, at, until) = (Ticket(3), Tick(10), Tick(18));
     let key = Some(IdempotencyKey { key: RequestDigest([1; 16]), body: RequestDigest([2; 16]) });
-    QueuedAcquire { ticket, holder: holder(1), principal: principal(1), requests: vec![want], at, until, key }
+    QueuedAcquire {
+        ticket,
+        holder: holder(1),
+        principal: principal(1),
+        requests: vec![request],
+        at,
+        until,
+        key,
+    }
 }
 
 fn next_queued() -> QueuedAcquire {
@@ -126,7 +134,7 @@ fn event_with_a_holder_of_another_principal_is_rejected() {
 
 #[test]
 fn issued_event_must_match_its_queue_ticket() {
-    let freed = |at: u64| {
+    let ended_at = |at: u64| {
         let mut state = ledger();
         let end = if at < 20 { revoked(5, at) } else { Event::Expired { lease: Fence(5), at: Tick(at) } };
         state.apply(&end).expect("the lease ends");
@@ -146,25 +154,29 @@ fn issued_event_must_match_its_queue_ticket() {
             },
         )
     };
-    let (mut state, served) = freed(17);
+    let (mut state, served) = ended_at(17);
     assert_eq!(state.apply(&Event::Issued(served.clone())), Ok(()));
     assert_eq!(state.check_invariants(), Ok(()));
 
     let wrong = [
         (
-            freed(17).0,
+            ended_at(17).0,
             IssuedLease { resource: resource(1), ..served.clone() },
             "its ticket is for something else",
         ),
         (
-            freed(17).0,
+            ended_at(17).0,
             IssuedLease { mode: LeaseMode::Shared, ..served.clone() },
             "its ticket is for something else",
         ),
-        (freed(18).0, IssuedLease { at: Tick(18), ..served.clone() }, "its ticket was over"),
-        (freed(17).0, IssuedLease { key: None, ..served.clone() }, "its ticket is somebody else's"),
-        (freed(17).0, IssuedLease { holder: holder(2), ..served.clone() }, "its ticket is somebody else's"),
-        (freed(17).0, IssuedLease { ticket: Some(Ticket(4)), ..served }, "its ticket was never drawn"),
+        (ended_at(18).0, IssuedLease { at: Tick(18), ..served.clone() }, "its ticket was over"),
+        (ended_at(17).0, IssuedLease { key: None, ..served.clone() }, "its ticket is somebody else's"),
+        (
+            ended_at(17).0,
+            IssuedLease { holder: holder(2), ..served.clone() },
+            "its ticket is somebody else's",
+        ),
+        (ended_at(17).0, IssuedLease { ticket: Some(Ticket(4)), ..served }, "its ticket was never drawn"),
     ];
     for (mut state, issued, reason) in wrong {
         let before = state.snapshot();
@@ -243,15 +255,15 @@ fn invalid_queued_event_is_rejected() {
         queued(|queued| queued.requests[0].ttl = TickDuration(0)),
         "it waits for a lease of no time",
     );
-    let others = |wanted: fn() -> Alternatives| {
+    let with_alternatives = |alternatives: fn() -> Alternatives| {
         let mut queued = next_queued();
-        queued.requests.push(LeaseRequest { alternatives: wanted(), ..queued.requests[0].clone() });
+        queued.requests.push(LeaseRequest { alternatives: alternatives(), ..queued.requests[0].clone() });
         Event::Queued(queued)
     };
-    check_accepted(others(|| Alternatives::new([resource(1)])));
-    check_rejected(others(|| Alternatives::new([resource(0)])), "it waits for one resource twice");
+    check_accepted(with_alternatives(|| Alternatives::new([resource(1)])));
+    check_rejected(with_alternatives(|| Alternatives::new([resource(0)])), "it waits for one resource twice");
     check_rejected(
-        others(|| Alternatives::new([resource(1), resource(1)])),
+        with_alternatives(|| Alternatives::new([resource(1), resource(1)])),
         "it waits for one resource twice",
     );
 }

@@ -19,8 +19,8 @@ pub fn sample_state() -> KernelState {
     let seconds = |seconds: u64| Tick(seconds * 1_000_000);
     let labels = || Labels::parse([("why", "release 4"), ("by", "")]).expect("labels");
     let acquire =
-        |state: &mut KernelState, at: u64, who: &str, what: &[(&str, LeaseMode)], key: u8, wait: u64| {
-            let want = |(resource, mode): &(&str, LeaseMode)| LeaseRequest {
+        |state: &mut KernelState, at: u64, caller: &str, what: &[(&str, LeaseMode)], key: u8, wait: u64| {
+            let request = |(resource, mode): &(&str, LeaseMode)| LeaseRequest {
                 resource: Resource::parse(resource).expect("a resource"),
                 alternatives: Default::default(),
                 mode: *mode,
@@ -28,11 +28,11 @@ pub fn sample_state() -> KernelState {
                 nonce: Nonce([key; 16]),
                 labels: labels(),
             };
-            let (holder, owner) = who.split_once('@').expect("a holder and its principal");
+            let (holder, owner) = caller.split_once('@').expect("a holder and its principal");
             let acquire = Acquire {
                 principal: Principal::parse(owner).expect("a principal"),
                 holder: Holder::parse(holder).expect("a holder"),
-                requests: what.iter().map(want).collect(),
+                requests: what.iter().map(request).collect(),
                 contention_policy: ContentionPolicy::Queue { wait_timeout: TickDuration::from_secs(wait) },
                 key: (key > 0).then_some(IdempotencyKey {
                     key: RequestDigest([key; 16]),
@@ -92,9 +92,9 @@ pub fn hex(bytes: &[u8]) -> String {
 pub fn sample_state_with_alternatives() -> KernelState {
     let mut state = sample_state();
     let names = ["log", "db", "x"].map(|name| Resource::parse(name).expect("a resource"));
-    let [first, others @ ..] = names;
-    let want = LeaseRequest::new(first, LeaseMode::Exclusive, TickDuration::from_secs(5), Nonce([9; 16]))
-        .with_alternatives(others);
+    let [first, alternatives @ ..] = names;
+    let request = LeaseRequest::new(first, LeaseMode::Exclusive, TickDuration::from_secs(5), Nonce([9; 16]))
+        .with_alternatives(alternatives);
     let plain = LeaseRequest::new(
         Resource::parse("db").expect("a resource"),
         LeaseMode::Shared,
@@ -104,7 +104,7 @@ pub fn sample_state_with_alternatives() -> KernelState {
     let acquire = Acquire {
         principal: Principal::parse("team").expect("a principal"),
         holder: Holder::parse("lou").expect("a holder"),
-        requests: vec![want, plain],
+        requests: vec![request, plain],
         contention_policy: ContentionPolicy::Queue { wait_timeout: TickDuration::from_secs(30) },
         key: None,
     };

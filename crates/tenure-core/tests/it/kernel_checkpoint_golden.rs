@@ -56,12 +56,12 @@ fn with_work() -> KernelState {
     let mut world = work::WorkFixture::new();
     let parent = world.expect_granted(&claim(claim_request("a", 60, 100)));
     world.expect_granted(&derive(parent, claim_request("b", 50, 10)));
-    let over = world.expect_granted(&derive(parent, claim_request("c", 40, 20)));
+    let child = world.expect_granted(&derive(parent, claim_request("c", 40, 20)));
     let mut paid = spend_request(parent, 7);
     paid.key = key(1, 2);
     world.run_after(1, &spend(paid));
-    world.run_after(1, &spend(spend_request(over, 3)));
-    world.run_after(1, &release(over));
+    world.run_after(1, &spend(spend_request(child, 3)));
+    world.run_after(1, &release(child));
     world.state
 }
 

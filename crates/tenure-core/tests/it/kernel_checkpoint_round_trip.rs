@@ -150,10 +150,10 @@ fn restored_state_reports_the_same_deadlock_cycle() {
         0  acquire a/shared carol 100 wait 50 -> queued t3 place 2 behind alice until 50
     ",
     );
-    let question = "1  acquire d alice 100 wait 50 -> deadlock alice dave bob";
-    world.play(question);
+    let step = "1  acquire d alice 100 wait 50 -> deadlock alice dave bob";
+    world.play(step);
     world.state = restore(&world.state);
-    world.play(question);
+    world.play(step);
 }
 
 /// More leases than are remembered ended at one tick, the newest first.

@@ -253,7 +253,7 @@ fn unknown_enum_numbers_are_rejected() {
             let mut record = record_of(event_type);
             let mut message = WaitEvent::decode(record.payload.as_slice()).expect("a wait event");
             match message.event.as_mut().expect("not empty") {
-                wait_event::Event::Left(left) => left.end = code,
+                wait_event::Event::Left(ended) => ended.end = code,
                 wait_event::Event::Queued(queued) => queued.wants[0].mode = code,
             }
             record.payload = message.encode_to_vec();
@@ -316,7 +316,7 @@ fn invalid_intent_events_are_rejected() {
         rejected_field(&changed_intent(event_type, |event| match event {
             intent_event::Event::Starting(starting) => starting.slot_and_one = 1 << 33,
             intent_event::Event::Running(running) => running.process = "two\nlines".into(),
-            intent_event::Event::Stopping(stopping) => stopping.by.clear(),
+            intent_event::Event::Stopping(stop) => stop.by.clear(),
             intent_event::Event::Ended(ended) => ended.detail = "x".repeat(4_097),
             intent_event::Event::Accepted(_) => {}
         }))

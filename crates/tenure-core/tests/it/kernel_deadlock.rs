@@ -20,20 +20,20 @@ use crate::kernel_strategies::{config, holder, principal, resource};
 /// What somebody does.
 #[derive(Debug, Clone)]
 enum DeadlockStep {
-    Acquire { who: u8, requests: Vec<(Vec<u8>, LeaseMode)>, can_wait: bool },
+    Acquire { client: u8, requests: Vec<(Vec<u8>, LeaseMode)>, can_wait: bool },
     Transfer { lease: usize, to: u8 },
 }
 
 fn step() -> impl Strategy<Value = DeadlockStep> {
     let names = Just(vec![0_u8, 1, 2]).prop_shuffle();
     let mode = prop_oneof![5 => Just(LeaseMode::Exclusive), 1 => Just(LeaseMode::Shared)];
-    let want = (names, 1..=3_usize, mode).prop_map(|(names, count, mode)| (names[..count].to_vec(), mode));
-    let wants = prop_oneof![4 => prop::collection::vec(want.clone().boxed(), 1..=1), 1 => prop::collection::vec(want.boxed(), 2..=2)];
-    let acquire = (0..4_u8, wants, any::<bool>()).prop_map(|(who, wants, waits)| DeadlockStep::Acquire {
-        who,
-        requests: wants,
-        can_wait: waits,
-    });
+    let request = (names, 1..=3_usize, mode).prop_map(|(names, count, mode)| (names[..count].to_vec(), mode));
+    let requests = prop_oneof![
+        4 => prop::collection::vec(request.clone().boxed(), 1..=1),
+        1 => prop::collection::vec(request.boxed(), 2..=2),
+    ];
+    let acquire = (0..4_u8, requests, any::<bool>())
+        .prop_map(|(client, requests, can_wait)| DeadlockStep::Acquire { client, requests, can_wait });
     prop_oneof![8 => acquire, 1 => (0..4_usize, 0..4_u8).prop_map(|(lease, to)| DeadlockStep::Transfer { lease, to })]
 }
 
@@ -43,49 +43,49 @@ fn apply(state: &mut KernelState, events: &[Event]) {
     events.iter().for_each(|event| state.apply(event).expect("what was decided is applied"));
 }
 
-fn lease_requests(wants: &[(Vec<u8>, LeaseMode)]) -> Vec<LeaseRequest> {
-    let want = |(names, mode): &(Vec<u8>, LeaseMode)| {
+fn lease_requests(requests: &[(Vec<u8>, LeaseMode)]) -> Vec<LeaseRequest> {
+    let request = |(names, mode): &(Vec<u8>, LeaseMode)| {
         let mut names = names.iter().map(|number| resource(*number));
         let first = names.next().expect("at least one");
         LeaseRequest::new(first, *mode, TTL, Nonce::default()).with_alternatives(names)
     };
-    wants.iter().map(want).collect()
+    requests.iter().map(request).collect()
 }
 
-/// Whether `who` has or waits for any of these: by the name alone nobody knows what it will do about itself.
-fn blocks_itself(state: &KernelState, who: u8, wants: &[LeaseRequest]) -> bool {
-    let who = holder(who);
-    wants.iter().flat_map(LeaseRequest::resources).any(|resource| {
+/// Whether `client` holds or waits for any of these resources: its name alone does not tell how it ends that.
+fn blocks_itself(state: &KernelState, client: u8, requests: &[LeaseRequest]) -> bool {
+    let holder = holder(client);
+    requests.iter().flat_map(LeaseRequest::resources).any(|resource| {
         let mut leases = state.leases_from(Fence(0)).filter(|lease| overlaps(lease.resource, resource));
-        leases.any(|lease| *lease.holder == who) || waits_for(state, &who, resource)
+        leases.any(|lease| *lease.holder == holder) || is_waiting_for(state, &holder, resource)
     })
 }
 
-fn waits_for(state: &KernelState, who: &Holder, resource: &Resource) -> bool {
-    let mut own = state.queue_tickets().filter(|waiting| waiting.holder == who);
-    own.any(|waiting| waiting.requests.iter().any(|want| request_overlaps(want, resource)))
+fn is_waiting_for(state: &KernelState, holder: &Holder, resource: &Resource) -> bool {
+    let mut own = state.queue_tickets().filter(|waiting| waiting.holder == holder);
+    own.any(|waiting| waiting.requests.iter().any(|request| request_overlaps(request, resource)))
 }
 
 fn play(steps: &[DeadlockStep]) {
     let mut state = KernelState::default();
     for step in steps {
         let circle = match step {
-            DeadlockStep::Acquire { who, requests: asked, can_wait: waits } => {
-                let wants = lease_requests(asked);
-                if blocks_itself(&state, *who, &wants) {
+            DeadlockStep::Acquire { client, requests, can_wait } => {
+                let requests = lease_requests(requests);
+                if blocks_itself(&state, *client, &requests) {
                     continue;
                 }
                 let contention =
-                    ContentionPolicy::Queue { wait_timeout: if *waits { TTL } else { TickDuration(0) } };
-                let (holder, principal) = (holder(*who), principal(*who));
+                    ContentionPolicy::Queue { wait_timeout: if *can_wait { TTL } else { TickDuration(0) } };
+                let (holder, principal) = (holder(*client), principal(*client));
                 let acquire =
-                    Acquire { principal, holder, requests: wants, contention_policy: contention, key: None };
+                    Acquire { principal, holder, requests, contention_policy: contention, key: None };
                 let circle = decide_and_apply(&mut state, &Command::Acquire(acquire.clone()));
                 circle.map(|circle| (circle, state_after_queueing(&state, acquire)))
             }
             DeadlockStep::Transfer { lease, to } => {
                 let Some(lease) = state.leases_from(Fence(0)).nth(*lease) else { continue };
-                if waits_for(&state, &holder(*to), lease.resource) {
+                if is_waiting_for(&state, &holder(*to), lease.resource) {
                     continue;
                 }
                 let (lease, claim, to, principal) =
@@ -158,7 +158,8 @@ fn state_after_transfer(state: &KernelState, lease: Fence, to: &Holder, by: &Pri
 }
 
 fn has_alternatives_and_two_tickets(state: &KernelState) -> bool {
-    let chooses = |view: &QueueTicketView<'_>| view.requests.iter().any(|want| !want.alternatives.is_empty());
+    let chooses =
+        |view: &QueueTicketView<'_>| view.requests.iter().any(|request| !request.alternatives.is_empty());
     let twice = |view: &QueueTicketView<'_>| {
         state.queue_tickets().filter(|other| other.holder == view.holder).count() > 1
     };

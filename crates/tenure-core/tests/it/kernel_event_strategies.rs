@@ -69,7 +69,7 @@ fn event(
     let revoked = (fence.clone(), tick.clone(), cause(), principal.clone(), any::<String>()).prop_map(
         |(lease, at, cause, by, detail)| Event::Revoked { lease, at, cause, by, detail: detail.into() },
     );
-    let left = (ticket.clone(), tick.clone(), wait_end()).prop_map(|(ticket, at, end)| Event::Left {
+    let wait_ended = (ticket.clone(), tick.clone(), wait_end()).prop_map(|(ticket, at, end)| Event::Left {
         ticket,
         at,
         end,
@@ -87,7 +87,7 @@ fn event(
         3 => expired,
         2 => revoked,
         6 => queued(&resource, &holder, &principal, &tick, &ticket),
-        2 => left,
+        2 => wait_ended,
         1 => marked,
         1 => resumed,
         1 => restored,
@@ -122,7 +122,7 @@ fn intent_session_event(
         at,
         process: process.into(),
     });
-    let stopping = (of.clone(), principal.clone()).prop_map(|((session, at), by)| IntentEvent::Stopping {
+    let stop = (of.clone(), principal.clone()).prop_map(|((session, at), by)| IntentEvent::Stopping {
         session,
         at,
         by,
@@ -134,7 +134,7 @@ fn intent_session_event(
         end,
         detail: detail.into(),
     });
-    prop_oneof![3 => accepted, 3 => starting, 1 => running, 1 => stopping, 1 => ended]
+    prop_oneof![3 => accepted, 3 => starting, 1 => running, 1 => stop, 1 => ended]
         .prop_map(|event| Event::Intent(Box::new(event)))
         .boxed()
 }
@@ -162,7 +162,7 @@ fn issued(
     tick: &(impl Strategy<Value = Tick> + Clone + 'static),
     ticket: &(impl Strategy<Value = Ticket> + Clone + 'static),
 ) -> Of<Event> {
-    let who = (resource.clone(), holder.clone(), principal.clone(), mode());
+    let lease = (resource.clone(), holder.clone(), principal.clone(), mode());
     let when = (tick.clone(), tick.clone(), span());
     let of = (prop::option::weighted(0.3, ticket.clone()), prop::option::weighted(0.1, fence.clone()));
     let build =
@@ -186,7 +186,7 @@ fn issued(
                 authority: None,
             })
         };
-    (fence.clone(), who, when, (labels(), nonce()), key(), of).prop_map(build).boxed()
+    (fence.clone(), lease, when, (labels(), nonce()), key(), of).prop_map(build).boxed()
 }
 
 fn queued(
@@ -196,16 +196,16 @@ fn queued(
     tick: &(impl Strategy<Value = Tick> + Clone + 'static),
     ticket: &(impl Strategy<Value = Ticket> + Clone + 'static),
 ) -> Of<Event> {
-    let others = prop_oneof![2 => Just(Vec::new()), 1 => prop::collection::vec(resource.clone(), 1..3)];
-    let want = (resource.clone(), others, mode(), span(), nonce(), labels()).prop_map(
-        |(resource, others, mode, ttl, nonce, labels)| {
-            LeaseRequest::new(resource, mode, ttl, nonce).with_alternatives(others).with_labels(labels)
+    let alternatives = prop_oneof![2 => Just(Vec::new()), 1 => prop::collection::vec(resource.clone(), 1..3)];
+    let request = (resource.clone(), alternatives, mode(), span(), nonce(), labels()).prop_map(
+        |(resource, alternatives, mode, ttl, nonce, labels)| {
+            LeaseRequest::new(resource, mode, ttl, nonce).with_alternatives(alternatives).with_labels(labels)
         },
     );
-    let wants = prop::collection::vec(want, 0..4);
-    (ticket.clone(), holder.clone(), principal.clone(), wants, tick.clone(), tick.clone(), key())
-        .prop_map(|(ticket, holder, principal, wants, at, until, key)| {
-            Event::Queued(QueuedAcquire { ticket, holder, principal, requests: wants, at, until, key })
+    let requests = prop::collection::vec(request, 0..4);
+    (ticket.clone(), holder.clone(), principal.clone(), requests, tick.clone(), tick.clone(), key())
+        .prop_map(|(ticket, holder, principal, requests, at, until, key)| {
+            Event::Queued(QueuedAcquire { ticket, holder, principal, requests, at, until, key })
         })
         .boxed()
 }

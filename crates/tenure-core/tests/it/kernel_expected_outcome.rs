@@ -77,7 +77,7 @@ fn forecast_change(
             true => ExpectedOutcome::Ended,
         };
     }
-    let mut ended = model.ended.iter().filter_map(|over| Some((over.lease.as_ref()?, over.at)));
+    let mut ended = model.ended.iter().filter_map(|record| Some((record.lease.as_ref()?, record.at)));
     match ended.find(|(lease, _)| lease.fence == fence) {
         None => ExpectedOutcome::NotFound,
         Some((_, at)) if now >= at.saturating_add(ENDED_LEASE_RETENTION) => ExpectedOutcome::EndedOrNotFound,
@@ -110,8 +110,9 @@ fn forecast_acquire(model: &LeaseModel, acquire: &Acquire, now: Tick) -> Expecte
         return ExpectedOutcome::Unknown;
     }
     // Who waits for any one of several may be served on the way with another one than this request wants.
-    let has_choice = |wait: &QueuedAcquire| wait.requests.iter().any(|want| !want.alternatives.is_empty());
-    if !model.all_ends_recorded(now) && model.active_waiters(now).any(has_choice) {
+    let has_alternatives =
+        |wait: &QueuedAcquire| wait.requests.iter().any(|request| !request.alternatives.is_empty());
+    if !model.all_ends_recorded(now) && model.active_waiters(now).any(has_alternatives) {
         return ExpectedOutcome::GrantedOrNot;
     }
     match (expected_assignment(model, acquire, now), acquire.contention_policy) {
@@ -124,20 +125,21 @@ fn forecast_acquire(model: &LeaseModel, acquire: &Acquire, now: Tick) -> Expecte
 }
 
 /// Whether two of the wants name resources that overlap, and do not go together.
-fn conflicts_with_itself(wants: &[LeaseRequest]) -> bool {
-    let apart = |one: &LeaseRequest, other: &LeaseRequest| {
+fn conflicts_with_itself(requests: &[LeaseRequest]) -> bool {
+    let conflict = |one: &LeaseRequest, other: &LeaseRequest| {
         let mut pairs = one.resources().flat_map(|name| other.resources().map(move |beside| (name, beside)));
         !are_compatible(one.mode, other.mode)
             && pairs.any(|(name, beside)| name != beside && overlaps(name, beside))
     };
-    wants.iter().enumerate().any(|(index, one)| wants[..index].iter().any(|other| apart(one, other)))
+    requests.iter().enumerate().any(|(index, one)| requests[..index].iter().any(|other| conflict(one, other)))
 }
 
 /// What the request would get now.
 fn expected_assignment(model: &LeaseModel, acquire: &Acquire, now: Tick) -> Option<Vec<Resource>> {
-    let has = |want: &LeaseRequest, resource: &Resource| has_own(model, acquire, want, resource, now);
-    let fits =
-        |want: &LeaseRequest, resource: &Resource| model.blockers(resource, want.mode, LAST, now).is_empty();
+    let has = |request: &LeaseRequest, resource: &Resource| has_own(model, acquire, request, resource, now);
+    let fits = |request: &LeaseRequest, resource: &Resource| {
+        model.blockers(resource, request.mode, LAST, now).is_empty()
+    };
     LeaseModel::assign(&acquire.requests, &mut Vec::new(), &has, &fits)
 }
 
@@ -145,13 +147,13 @@ fn expected_assignment(model: &LeaseModel, acquire: &Acquire, now: Tick) -> Opti
 fn has_own(
     model: &LeaseModel,
     acquire: &Acquire,
-    want: &LeaseRequest,
+    request: &LeaseRequest,
     resource: &Resource,
     now: Tick,
 ) -> bool {
     let mut own = model.active_leases(now).filter(|lease| lease.holder == acquire.holder);
     acquire.contention_policy == ContentionPolicy::RefreshOwn
-        && own.any(|lease| lease.resource == *resource && lease.mode == want.mode)
+        && own.any(|lease| lease.resource == *resource && lease.mode == request.mode)
 }
 
 fn forecast_key(model: &LeaseModel, acquire: &Acquire, now: Tick) -> Option<ExpectedOutcome> {
@@ -169,8 +171,10 @@ fn forecast_key(model: &LeaseModel, acquire: &Acquire, now: Tick) -> Option<Expe
     let mut requests = model.keyed.iter().rev();
     let keyed = requests.find(|keyed| keyed.principal == acquire.principal && keyed.key.key == key.key)?;
     let end_of = |fence: &Fence| {
-        let mut ended = model.ended.iter().filter(|over| over.lease.is_some());
-        ended.find(|over| over.lease.as_ref().is_some_and(|lease| lease.fence == *fence)).map(|over| over.at)
+        let mut ended = model.ended.iter().filter(|record| record.lease.is_some());
+        ended
+            .find(|record| record.lease.as_ref().is_some_and(|lease| lease.fence == *fence))
+            .map(|record| record.at)
     };
     let ends: Vec<_> = keyed.leases.iter().map(end_of).collect();
     let all_ended = ends.iter().copied().collect::<Option<Vec<Tick>>>();
@@ -183,8 +187,8 @@ fn forecast_key(model: &LeaseModel, acquire: &Acquire, now: Tick) -> Option<Expe
     if ends.iter().flatten().any(|end| now >= end.saturating_add(ENDED_LEASE_RETENTION)) {
         return Some(ExpectedOutcome::EndedOrNotFound);
     }
-    let lives = |fence: &Fence| model.active_leases(now).any(|lease| lease.fence == *fence);
-    let all_live = keyed.leases.iter().all(lives);
+    let is_active = |fence: &Fence| model.active_leases(now).any(|lease| lease.fence == *fence);
+    let all_live = keyed.leases.iter().all(is_active);
     Some(if all_live { ExpectedOutcome::SameLeases(keyed.leases.clone()) } else { ExpectedOutcome::Ended })
 }
 
@@ -225,15 +229,15 @@ pub fn check_forecast(
         (F::HolderTaken, CommandOutcome::Rejected(Rejection::HolderTaken { .. })) => true,
         (F::Held | F::GrantedOrNot, CommandOutcome::Rejected(Rejection::Held { .. })) => true,
         (F::GrantedOrNot, CommandOutcome::Granted { .. }) => true,
-        (F::Granted(_) | F::Held | F::Queued | F::GrantedOrNot, CommandOutcome::Rejected(refusal)) => {
-            can_be_rejected(refusal, model, command, limits, now)
+        (F::Granted(_) | F::Held | F::Queued | F::GrantedOrNot, CommandOutcome::Rejected(rejection)) => {
+            can_be_rejected(rejection, model, command, limits, now)
         }
         _ => false,
     };
     assert!(fits, "foretold {forecast:?}, answered {answer:?}");
     match answer {
-        CommandOutcome::Rejected(refusal) => {
-            check_rejection(refusal, after, command, decision, now);
+        CommandOutcome::Rejected(rejection) => {
+            check_rejection(rejection, after, command, decision, now);
         }
         CommandOutcome::Granted { leases } => check_grant(leases, after, command, now),
         CommandOutcome::Swept { more } => {
@@ -248,23 +252,24 @@ pub fn check_forecast(
 
 /// A name that was somebody else's until less than a day ago, or a quota.
 fn can_be_rejected(
-    refusal: &Rejection,
+    rejection: &Rejection,
     model: &LeaseModel,
     command: &Command,
     limits: &Limits,
     now: Tick,
 ) -> bool {
     let Command::Acquire(acquire) = command else { return false };
-    match refusal {
+    match rejection {
         Rejection::HolderTaken { holder } => {
-            let others =
+            let is_taken =
                 |name: &Holder, principal: &Principal| name == holder && *principal != acquire.principal;
-            let rests = |over: &EndedRecord| {
-                others(&over.holder, &over.principal) && now < over.at.saturating_add(HOLDER_RETENTION)
+            let is_retained = |record: &EndedRecord| {
+                is_taken(&record.holder, &record.principal)
+                    && now < record.at.saturating_add(HOLDER_RETENTION)
             };
-            model.ended.iter().any(rests)
-                || model.leases.iter().any(|lease| others(&lease.holder, &lease.principal))
-                || model.waiters.iter().any(|wait| others(&wait.holder, &wait.principal))
+            model.ended.iter().any(is_retained)
+                || model.leases.iter().any(|lease| is_taken(&lease.holder, &lease.principal))
+                || model.waiters.iter().any(|wait| is_taken(&wait.holder, &wait.principal))
         }
         Rejection::QuotaExceeded { .. } => limits.max_leases_per_principal.is_some(),
         _ => false,
@@ -272,7 +277,7 @@ fn can_be_rejected(
 }
 
 fn check_rejection(
-    refusal: &Rejection,
+    rejection: &Rejection,
     after: &LeaseModel,
     command: &Command,
     decision: &Decision,
@@ -284,47 +289,49 @@ fn check_rejection(
             Event::Issued(issued) => issued.ticket.is_some(),
             _ => false,
         };
-        assert!(found, "refused with {refusal:?}, and yet {event:?}");
+        assert!(found, "refused with {rejection:?}, and yet {event:?}");
     }
-    if let (Rejection::QuotaExceeded { most }, Command::Acquire(acquire)) = (refusal, command) {
-        let has = |want: &LeaseRequest, resource: &Resource| has_own(after, acquire, want, resource, now);
+    if let (Rejection::QuotaExceeded { max }, Command::Acquire(acquire)) = (rejection, command) {
+        let has =
+            |request: &LeaseRequest, resource: &Resource| has_own(after, acquire, request, resource, now);
         let more = match expected_assignment(after, acquire, now) {
             Some(resources) => {
                 let each = acquire.requests.iter().zip(&resources);
-                each.filter(|(want, resource)| !has(want, resource)).count()
+                each.filter(|(request, resource)| !has(request, resource)).count()
             }
             None => {
-                let wants = acquire.requests.iter();
-                wants.filter(|want| !want.resources().any(|resource| has(want, resource))).count()
+                let requests = acquire.requests.iter();
+                requests.filter(|request| !request.resources().any(|resource| has(request, resource))).count()
             }
         };
-        assert!(after.usage(&acquire.principal, now) + more > *most, "the quota is not used up");
+        assert!(after.usage(&acquire.principal, now) + more > *max, "the quota is not used up");
     }
-    if let (Rejection::Held { resource, holder, until, .. }, Command::Acquire(acquire)) = (refusal, command) {
+    if let (Rejection::Held { resource, holder, until, .. }, Command::Acquire(acquire)) = (rejection, command)
+    {
         check_held(after, acquire, (resource, holder, *until), now);
     }
-    if let (Rejection::Deadlock { cycle }, Command::Transfer { lease, to, .. }) = (refusal, command) {
+    if let (Rejection::Deadlock { cycle }, Command::Transfer { lease, to, .. }) = (rejection, command) {
         let mut handed = after.clone();
         let lease = handed.leases.iter_mut().find(|other| other.fence == *lease).expect("it is not ended");
         lease.holder = to.clone();
         check_cycle(cycle, to, &WaitGraph::from_model(&handed, now));
     }
-    if let (Rejection::Deadlock { cycle }, Command::Acquire(acquire)) = (refusal, command) {
-        let mut waits = WaitGraph::from_model(after, now);
-        waits.add(after, &acquire.holder, &acquire.requests, LAST, now);
-        check_cycle(cycle, &acquire.holder, &waits);
+    if let (Rejection::Deadlock { cycle }, Command::Acquire(acquire)) = (rejection, command) {
+        let mut graph = WaitGraph::from_model(after, now);
+        graph.add(after, &acquire.holder, &acquire.requests, LAST, now);
+        check_cycle(cycle, &acquire.holder, &graph);
     }
 }
 
 /// Who is named is in the way, and nobody is for a shorter time on another resource that would do for the same want.
 fn check_held(after: &LeaseModel, acquire: &Acquire, held: (&Resource, &Holder, Tick), now: Tick) {
     let (resource, holder, until) = held;
-    let mut wants = acquire.requests.iter().filter(|want| request_names(want, resource));
-    let blocked = |want: &LeaseRequest| after.blockers(resource, want.mode, LAST, now).contains(holder);
-    assert!(wants.any(blocked), "{holder} is not in the way on {resource}");
-    if let [want] = &acquire.requests[..] {
-        let ends = |resource: &Resource| after.latest_blocker_end(resource, want.mode, now);
-        let sooner = want.resources().filter_map(ends).find(|end| *end < until);
+    let mut requests = acquire.requests.iter().filter(|request| request_names(request, resource));
+    let blocked = |request: &LeaseRequest| after.blockers(resource, request.mode, LAST, now).contains(holder);
+    assert!(requests.any(blocked), "{holder} is not in the way on {resource}");
+    if let [request] = &acquire.requests[..] {
+        let ends = |resource: &Resource| after.latest_blocker_end(resource, request.mode, now);
+        let sooner = request.resources().filter_map(ends).find(|end| *end < until);
         assert_eq!(sooner, None, "free before {resource}, which is held until {until:?}");
     }
 }
@@ -337,11 +344,11 @@ fn check_grant(leases: &[Fence], after: &LeaseModel, command: &Command, now: Tic
     for fence in leases {
         let lease =
             after.active_leases(now).find(|lease| lease.fence == *fence).expect("what is granted lives");
-        let asked = acquire
+        let is_requested = acquire
             .requests
             .iter()
-            .any(|want| request_names(want, &lease.resource) && want.mode == lease.mode);
-        assert!(asked && lease.holder == acquire.holder, "granted otherwise than asked: {lease:?}");
+            .any(|request| request_names(request, &lease.resource) && request.mode == lease.mode);
+        assert!(is_requested && lease.holder == acquire.holder, "granted otherwise than asked: {lease:?}");
     }
 }
 

@@ -20,8 +20,8 @@ fn file_can_be_handed_to_another_session_by_a_person() {
            9  person gives b to s9              -> NoSuchSession
         ",
     );
-    let left = world.state.uncommitted_file(&Resource::parse("a").expect("a name"));
-    assert_eq!(left.map(|left| left.owner.holder.as_str()), Some("s1"));
+    let file = world.state.uncommitted_file(&Resource::parse("a").expect("a name"));
+    assert_eq!(file.map(|file| file.owner.holder.as_str()), Some("s1"));
 }
 
 #[test]

@@ -35,8 +35,8 @@ fn check_file_event_rejected(event: FileEvent) {
 fn check_event_rejected(event: &Event) {
     let mut world = world();
     let before = world.state.snapshot();
-    let misfit = world.state.apply(event);
-    assert!(misfit.is_err(), "{event:?}");
+    let result = world.state.apply(event);
+    assert!(result.is_err(), "{event:?}");
     assert_eq!(world.state.snapshot(), before, "a refused event changes nothing: {event:?}");
 }
 
@@ -141,12 +141,12 @@ fn session_end_with_leases_or_tickets_is_rejected() {
 
 #[test]
 fn file_lease_with_a_wrong_holder_or_principal_is_rejected() {
-    let issued = |who: &str, whose: &str, mode: LeaseMode, ticket: Option<u64>| {
+    let issued = |session: &str, owner: &str, mode: LeaseMode, ticket: Option<u64>| {
         Event::Issued(IssuedLease {
             fence: Fence(3),
-            resource: Resource::parse(if who == "s2" { "a" } else { "b" }).expect("a name"),
-            holder: holder(who),
-            principal: principal(whose),
+            resource: Resource::parse(if session == "s2" { "a" } else { "b" }).expect("a name"),
+            holder: holder(session),
+            principal: principal(owner),
             mode,
             at: NOW,
             expires_at: NOW.saturating_add(FILE_LEASE_TTL),

@@ -130,7 +130,7 @@ pub fn sample() -> ScenarioWorld {
 }
 
 /// The same for a saved state.
-const SAVED: &str = concat!(
+const CHECKPOINT: &str = concat!(
     "0680e9c05c00060300010c73797374656d3a66696c6573040100027331000001610080e9c05c8080adcfaa98078080ad",
     "cfaa980700030303030303030303030303030303030002000473312e78000001630080e9c05c8080adcfaa98078080ad",
     "cfaa98070003030303030303030303030303030303000100027332000001640080e9c05c8080adcfaa98078080adcfaa",
@@ -156,7 +156,7 @@ fn file_checkpoint_bytes_are_stable() {
     let world = sample();
     let bytes = save(&world.state);
     assert_eq!(bytes[0], 6);
-    assert_eq!(hex(&bytes), SAVED);
+    assert_eq!(hex(&bytes), CHECKPOINT);
     restore(&world.state);
 }
 

@@ -77,8 +77,8 @@ fn acquire_of_a_folder_or_pattern_as_a_file_is_rejected() {
     }
     world.decide_and_apply(&record_activity(session_info("s1", None, None, None)), Tick(0));
     let by = crate::scenario::principal("token:person");
-    let give = FileCommand::Give { file: file_request("FILE:t/"), to: holder("s1"), by };
-    assert!(is_invalid(&world.decide_and_apply(&Command::File(Box::new(give)), Tick(0)), "files"));
+    let command = FileCommand::Give { file: file_request("FILE:t/"), to: holder("s1"), by };
+    assert!(is_invalid(&world.decide_and_apply(&Command::File(Box::new(command)), Tick(0)), "files"));
 }
 
 #[test]
@@ -131,7 +131,7 @@ fn file_sessions_are_limited() {
     let refused = tenure_core::kernel::decide(&state, &one_more, Tick(0));
     assert_eq!(
         refused.outcome,
-        CommandOutcome::Rejected(Rejection::TooManySessions { most: MAX_FILE_SESSIONS })
+        CommandOutcome::Rejected(Rejection::TooManySessions { max: MAX_FILE_SESSIONS })
     );
     let sessions = vec![holder("s7")];
     let end = FileCommand::End { sessions, end: FileSessionEnd::Ended, detail: "".into() };
@@ -149,7 +149,7 @@ fn only_the_newest_blocked_reports_and_uncommitted_files_are_retained() {
         decision.events.iter().for_each(|event| state.apply(event).expect("it follows"));
     };
     let day = 86_400_000_000;
-    let over = || names(MAX_BLOCKED_REPORTS + 1, "f");
+    let too_many = || names(MAX_BLOCKED_REPORTS + 1, "f");
     let end = |name: &str| {
         let sessions = vec![holder(name)];
         Command::File(Box::new(FileCommand::End {
@@ -158,7 +158,7 @@ fn only_the_newest_blocked_reports_and_uncommitted_files_are_retained() {
             detail: "gone".into(),
         }))
     };
-    for (number, part) in (0_u64..).zip(over().chunks(500)) {
+    for (number, part) in (0_u64..).zip(too_many().chunks(500)) {
         let at = number * 1_000_000_000;
         run(&acquire_files("s1", part.to_vec(), &[]), at);
         run(&acquire_files("s2", part.to_vec(), &["s1"]), at);
@@ -172,8 +172,14 @@ fn only_the_newest_blocked_reports_and_uncommitted_files_are_retained() {
     run(&end("s3"), 2 * day);
     assert_eq!(state.blocked_reports().count(), MAX_BLOCKED_REPORTS);
     assert!(state.retry_ticket(Ticket(1)).is_none() && state.retry_ticket(Ticket(2)).is_some());
-    let left = |name: &str| state.uncommitted_file(&Resource::parse(name).expect("a name")).is_some();
-    assert!(!left("f00000") && !left("f01000") && left("g0-00000") && left("g9-00999"));
+    let is_uncommitted =
+        |name: &str| state.uncommitted_file(&Resource::parse(name).expect("a name")).is_some();
+    assert!(
+        !is_uncommitted("f00000")
+            && !is_uncommitted("f01000")
+            && is_uncommitted("g0-00000")
+            && is_uncommitted("g9-00999")
+    );
 }
 
 #[test]

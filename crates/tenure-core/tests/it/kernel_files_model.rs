@@ -66,14 +66,14 @@ impl FileModel {
             .filter_map(|file| Some((file[0].clone(), self.first_blocking_session(id, file)?)))
             .collect();
         if held.is_empty() {
-            let left = files.iter().map(|file| file[0].clone()).collect::<BTreeSet<_>>();
+            let names = files.iter().map(|file| file[0].clone()).collect::<BTreeSet<_>>();
             let order = first_of_each(files.iter().map(|file| file[0].clone()));
-            let left = order.into_iter().filter(|name| left.contains(name)).filter_map(|name| {
+            let uncommitted = order.into_iter().filter(|name| names.contains(name)).filter_map(|name| {
                 let by = self.uncommitted.get(&name)?;
                 (root_session(by) != root_session(id)).then(|| (name.clone(), by.clone()))
             });
-            let left = left.collect();
-            return ModelOutcome::Granted(self.acquire_free_names(id, files), left);
+            let uncommitted = uncommitted.collect();
+            return ModelOutcome::Granted(self.acquire_free_names(id, files), uncommitted);
         }
         let all: BTreeSet<String> = files.iter().flat_map(|file| self.blocking_sessions(id, file)).collect();
         let unchecked = self.unchecked(all, checked);
@@ -84,9 +84,9 @@ impl FileModel {
     }
 
     fn contend(&mut self, id: &str, held: Vec<(String, String)>, now: u64) -> ModelOutcome {
-        let (mut report, mut until, mut told) = (None, u64::MAX, Vec::new());
+        let (mut report, mut until, mut contended) = (None, u64::MAX, Vec::new());
         for (file, owner) in held {
-            if told.iter().any(|(known, _, _)| *known == file) {
+            if contended.iter().any(|(known, _, _)| *known == file) {
                 continue;
             }
             let known = self.tickets.iter_mut().find(|ticket| ticket.session == id && ticket.file == file);
@@ -114,11 +114,11 @@ impl FileModel {
                     number
                 }
             };
-            told.push((file, owner, number));
+            contended.push((file, owner, number));
         }
         report.map_or_else(
-            || ModelOutcome::Wait(told.clone(), until),
-            |report| ModelOutcome::Blocked(told.clone(), report),
+            || ModelOutcome::Wait(contended.clone(), until),
+            |report| ModelOutcome::Blocked(contended.clone(), report),
         )
     }
 
@@ -156,15 +156,15 @@ impl FileModel {
     }
 
     pub fn end(&mut self, sessions: &[String], how: FileSessionEnd) -> ModelOutcome {
-        let over: BTreeSet<String> = self
+        let ended: BTreeSet<String> = self
             .sessions
             .keys()
             .filter(|id| self.session_and_ancestors(id).iter().any(|above| sessions.contains(above)))
             .cloned()
             .collect();
         let mut gone = BTreeSet::new();
-        for id in &over {
-            let heir = self.session_and_ancestors(id).into_iter().find(|above| !over.contains(above));
+        for id in &ended {
+            let heir = self.session_and_ancestors(id).into_iter().find(|above| !ended.contains(above));
             for name in self.owned_by(id) {
                 match heir.as_ref().filter(|_| how == FileSessionEnd::TransferredToParent) {
                     Some(heir) => {
@@ -177,11 +177,11 @@ impl FileModel {
             }
             self.tickets.retain(|ticket| ticket.session != *id);
         }
-        self.sessions.retain(|id, _| !over.contains(id));
+        self.sessions.retain(|id, _| !ended.contains(id));
         ModelOutcome::Released(gone, Vec::new())
     }
 
-    pub fn give(&mut self, file: &FileNames, to: &str) -> ModelOutcome {
+    pub fn transfer(&mut self, file: &FileNames, to: &str) -> ModelOutcome {
         if !self.sessions.contains_key(to) {
             return ModelOutcome::Rejected("no such session");
         }
@@ -250,9 +250,9 @@ impl FileModel {
     }
 
     fn blocking_sessions(&self, id: &str, file: &FileNames) -> Vec<String> {
-        let family = self.session_and_ancestors(id);
-        let owners = file.iter().filter_map(|name| self.owner.get(name));
-        owners.filter(|owner| !family.contains(owner)).cloned().collect()
+        let ancestry = self.session_and_ancestors(id);
+        let holders = file.iter().filter_map(|name| self.owner.get(name));
+        holders.filter(|owner| !ancestry.contains(owner)).cloned().collect()
     }
 
     fn first_blocking_session(&self, id: &str, file: &FileNames) -> Option<String> {

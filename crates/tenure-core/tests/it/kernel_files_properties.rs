@@ -44,7 +44,7 @@ enum FileStep {
         sessions: Vec<usize>,
         end: FileSessionEnd,
     },
-    Give {
+    Transfer {
         file: Vec<usize>,
         to: usize,
     },
@@ -102,7 +102,7 @@ fn step() -> impl Strategy<Value = FileStep> {
             .prop_map(|(session, guess, keep)| FileStep::ReleaseIdle { session, guess, keep }),
         2 => (sessions(), prop::sample::select(&FileSessionEnd::ALL[..]))
             .prop_map(|(sessions, end)| FileStep::End { sessions, end }),
-        1 => (file(), session()).prop_map(|(file, to)| FileStep::Give { file, to }),
+        1 => (file(), session()).prop_map(|(file, to)| FileStep::Transfer { file, to }),
         1 => some().prop_map(|files| FileStep::ForceRelease { files }),
         2 => (0..4_u64, file(), prop::bool::weighted(0.8), checked())
             .prop_map(|(back, file, guess, checked)| FileStep::Resume { back, file, guess, checked }),
@@ -155,17 +155,17 @@ fn command_and_expected_outcome(
     state: &KernelState,
     now: u64,
 ) -> Option<(Command, ModelOutcome)> {
-    let (command, said) = match step {
+    let (command, expected) = match step {
         FileStep::RecordActivity { session, turn_ended } => {
             let sign = if *turn_ended { FileSessionActivity::TurnEnded } else { FileSessionActivity::Active };
-            let heard = model.record_activity(SESSIONS[*session], *turn_ended, now);
-            let said = heard.err().unwrap_or(ModelOutcome::Acknowledged);
-            (FileCommand::RecordActivity { session: introduction(*session), activity: sign }, said)
+            let result = model.record_activity(SESSIONS[*session], *turn_ended, now);
+            let expected = result.err().unwrap_or(ModelOutcome::Acknowledged);
+            (FileCommand::RecordActivity { session: introduction(*session), activity: sign }, expected)
         }
         FileStep::Acquire { session, files, checked } => {
             let (files, checked): (Vec<FileNames>, _) =
                 (files.iter().map(|file| names(file)).collect(), checked.names());
-            let said = model.acquire(SESSIONS[*session], &files, &checked, now);
+            let expected = model.acquire(SESSIONS[*session], &files, &checked, now);
             let files = files.iter().map(|file| file_request(file)).collect();
             let acquire = FileAcquire {
                 session: introduction(*session),
@@ -173,7 +173,7 @@ fn command_and_expected_outcome(
                 checked: holders(&checked),
                 background: false,
             };
-            (FileCommand::Acquire(acquire), said)
+            (FileCommand::Acquire(acquire), expected)
         }
         FileStep::Commit { sessions, files } => {
             let (ids, names) = (ids(sessions), names(files));
@@ -185,25 +185,25 @@ fn command_and_expected_outcome(
             let turn = model.sessions.get(id).and_then(|(_, turn)| *turn);
             let since = turn.filter(|_| *guess).unwrap_or(now);
             let keep = names(keep);
-            let said = model.release_idle(id, since, &keep, now);
+            let expected = model.release_idle(id, since, &keep, now);
             let keep = keep.iter().map(|name| resource(name)).collect();
-            (FileCommand::ReleaseIdle { session: holder(id), turn_ended_at: tick(since), keep }, said)
+            (FileCommand::ReleaseIdle { session: holder(id), turn_ended_at: tick(since), keep }, expected)
         }
         FileStep::End { sessions, end } => {
             let ids = ids(sessions);
-            let said = model.end(&ids, *end);
-            (FileCommand::End { sessions: holders(&ids), end: *end, detail: "told".into() }, said)
+            let expected = model.end(&ids, *end);
+            (FileCommand::End { sessions: holders(&ids), end: *end, detail: "told".into() }, expected)
         }
-        FileStep::Give { file, to } => {
+        FileStep::Transfer { file, to } => {
             let (file, to) = (names(file), SESSIONS[*to]);
-            let said = model.give(&file, to);
+            let expected = model.transfer(&file, to);
             (
                 FileCommand::Give {
                     file: file_request(&file),
                     to: holder(to),
                     by: principal("token:person"),
                 },
-                said,
+                expected,
             )
         }
         FileStep::ForceRelease { files } => {
@@ -221,9 +221,9 @@ fn command_and_expected_outcome(
                 file.insert(0, ticket.file.clone());
             }
             let checked = checked.names();
-            let said = model.resume(number, &file, &checked);
+            let expected = model.resume(number, &file, &checked);
             let report = Ticket(number);
-            (FileCommand::Resume { report, file: file_request(&file), checked: holders(&checked) }, said)
+            (FileCommand::Resume { report, file: file_request(&file), checked: holders(&checked) }, expected)
         }
         FileStep::RecordViolation { file } => {
             let (resource, detail) = (resource(FILES[*file]), "changed".into());
@@ -232,7 +232,7 @@ fn command_and_expected_outcome(
         FileStep::Alice { file, takes } => return alice(FILES[*file], *takes, model, state),
         FileStep::Save => return None,
     };
-    Some((Command::File(Box::new(command)), said))
+    Some((Command::File(Box::new(command)), expected))
 }
 
 fn alice(
@@ -243,29 +243,23 @@ fn alice(
 ) -> Option<(Command, ModelOutcome)> {
     let owner = model.owner.get(file);
     if takes {
-        let said = if owner.is_some() {
+        let expected = if owner.is_some() {
             ModelOutcome::Rejected("held")
         } else {
             ModelOutcome::Granted(1, Vec::new())
         };
         model.owner.entry(file.into()).or_insert_with(|| "alice".into());
-        let want = LeaseRequest::new(
+        let request = LeaseRequest::new(
             resource(file),
             LeaseMode::Exclusive,
             TickDuration::from_secs(86_400),
             Nonce([2; 16]),
         );
         let (holder, principal) = (holder("alice"), principal("alice's"));
-        let (wants, contention, key) = (vec![want], ContentionPolicy::Deny, None);
+        let (requests, contention, key) = (vec![request], ContentionPolicy::Deny, None);
         return Some((
-            Command::Acquire(Acquire {
-                principal,
-                holder,
-                requests: wants,
-                contention_policy: contention,
-                key,
-            }),
-            said,
+            Command::Acquire(Acquire { principal, holder, requests, contention_policy: contention, key }),
+            expected,
         ));
     }
     owner.filter(|owner| *owner == "alice")?;
@@ -297,10 +291,11 @@ fn to_model_outcome(answer: &CommandOutcome) -> ModelOutcome {
         CommandOutcome::Rejected(Rejection::Invalid(_)) => ModelOutcome::Rejected("invalid"),
         CommandOutcome::File(answer) => match &**answer {
             FileOutcome::Acknowledged => ModelOutcome::Acknowledged,
-            FileOutcome::Granted { leases, uncommitted: left } => {
-                let left = left.iter();
-                let left = left.map(|(name, left)| (name.to_string(), left.owner.holder.to_string()));
-                ModelOutcome::Granted(leases.len(), left.collect())
+            FileOutcome::Granted { leases, uncommitted } => {
+                let uncommitted = uncommitted.iter();
+                let uncommitted =
+                    uncommitted.map(|(name, file)| (name.to_string(), file.owner.holder.to_string()));
+                ModelOutcome::Granted(leases.len(), uncommitted.collect())
             }
             FileOutcome::CheckRequired { sessions } => {
                 ModelOutcome::Check(sessions.iter().map(ToString::to_string).collect())
@@ -318,11 +313,11 @@ fn to_model_outcome(answer: &CommandOutcome) -> ModelOutcome {
 
 /// That the state holds what the second opinion holds.
 fn check_same_state(state: &KernelState, model: &FileModel) {
-    let owners: BTreeMap<String, String> = FILES
+    let holders: BTreeMap<String, String> = FILES
         .iter()
         .filter_map(|name| Some((name.to_string(), state.file_lease(&resource(name))?.2.to_string())))
         .collect();
-    assert_eq!(owners, model.owner);
+    assert_eq!(holders, model.owner);
     let sessions = state.file_sessions().map(|session| {
         let turn = session.turn_ended_at.map(|at| at.0 / 1_000_000);
         (session.id.to_string(), (session.parent.as_ref().map(ToString::to_string), turn))
@@ -336,14 +331,14 @@ fn check_same_state(state: &KernelState, model: &FileModel) {
         blocked: ticket.blocked.is_some(),
     });
     assert_eq!(tickets.collect::<Vec<_>>(), model.tickets);
-    let left = FILES
+    let uncommitted = FILES
         .iter()
         .filter_map(|name| {
-            let left = state.uncommitted_file(&resource(name))?;
-            Some((name.to_string(), left.owner.holder.to_string()))
+            let file = state.uncommitted_file(&resource(name))?;
+            Some((name.to_string(), file.owner.holder.to_string()))
         })
         .collect::<BTreeMap<_, _>>();
-    assert_eq!(left, model.uncommitted);
+    assert_eq!(uncommitted, model.uncommitted);
 }
 
 proptest! {
@@ -380,10 +375,10 @@ proptest! {
             };
             let Some(command) = command else {
                 let restored = restore(&world.state);
-                let hear = Command::Expire { max_ended: 100 };
+                let sweep = Command::Expire { max_ended: 100 };
                 prop_assert_eq!(
-                    tenure_core::kernel::decide(&restored, &hear, tick(now)),
-                    tenure_core::kernel::decide(&world.state, &hear, tick(now))
+                    tenure_core::kernel::decide(&restored, &sweep, tick(now)),
+                    tenure_core::kernel::decide(&world.state, &sweep, tick(now))
                 );
                 continue;
             };
@@ -415,11 +410,11 @@ fn mixed() -> impl Strategy<Value = Mixed> {
     ]
 }
 
-fn person(file: &str, name: usize, waits: bool) -> Command {
+fn person(file: &str, name: usize, can_wait: bool) -> Command {
     let name = SESSIONS.get(name).copied().unwrap_or(["alice", "bob", "carol"][name % 3]);
-    let want =
+    let request =
         LeaseRequest::new(resource(file), LeaseMode::Exclusive, TickDuration::from_secs(100), Nonce([2; 16]));
-    let contention = if waits {
+    let contention = if can_wait {
         ContentionPolicy::Queue { wait_timeout: TickDuration::from_secs(200) }
     } else {
         ContentionPolicy::Deny
@@ -428,7 +423,7 @@ fn person(file: &str, name: usize, waits: bool) -> Command {
     Command::Acquire(Acquire {
         principal,
         holder,
-        requests: vec![want],
+        requests: vec![request],
         contention_policy: contention,
         key: None,
     })

@@ -5,8 +5,8 @@ use tenure_core::kernel::{KernelState, Limits, Resource, Tick};
 use crate::scenario::{ScenarioWorld, check};
 
 fn uncommitted(state: &KernelState, name: &str) -> Option<(String, Tick)> {
-    let left = state.uncommitted_file(&Resource::parse(name).expect("a name"))?;
-    Some((left.owner.holder.as_str().into(), left.at))
+    let file = state.uncommitted_file(&Resource::parse(name).expect("a name"))?;
+    Some((file.owner.holder.as_str().into(), file.at))
 }
 
 #[test]

@@ -70,7 +70,7 @@ fn contended_event(
     tick: &Of<Tick>,
     ticket: impl Strategy<Value = Ticket> + 'static,
 ) -> Of<FileEvent> {
-    let want = (
+    let request = (
         resource.clone(),
         prop_oneof![9 => Just(LeaseMode::Exclusive), 1 => Just(LeaseMode::Shared)],
         0..9_u64,
@@ -78,13 +78,13 @@ fn contended_event(
         .prop_map(|(resource, mode, ttl)| {
             LeaseRequest::new(resource, mode, TickDuration(ttl), Nonce([4; 16]))
         });
-    let who = (holder.clone(), holder.clone(), prop::collection::vec(holder.clone(), 0..3));
-    (ticket, who, want, tick.clone(), tick.clone())
-        .prop_map(|(ticket, (session, owner, circle), want, at, retry_at)| {
+    let sessions = (holder.clone(), holder.clone(), prop::collection::vec(holder.clone(), 0..3));
+    (ticket, sessions, request, tick.clone(), tick.clone())
+        .prop_map(|(ticket, (session, owner, circle), request, at, retry_at)| {
             FileEvent::Contended(ContentionNotice {
                 ticket,
                 session,
-                request: want,
+                request,
                 owner,
                 at,
                 retry_at,

@@ -21,7 +21,7 @@ pub fn one_event_of_each_kind() -> Vec<Event> {
     let principal = Principal::parse("token:7").expect("a principal");
     let (ttl, nonce) = (TickDuration(30_000_000), Nonce([0x33; 16]));
     let reading = ClockReading { clock: "boot-1/ns-2".into(), microseconds: 99 };
-    let want =
+    let request =
         LeaseRequest::new(resource.clone(), LeaseMode::Exclusive, ttl, nonce).with_labels(labels.clone());
     vec![
         Event::Issued(IssuedLease {
@@ -54,7 +54,7 @@ pub fn one_event_of_each_kind() -> Vec<Event> {
             ticket: Ticket(4),
             holder,
             principal,
-            requests: vec![want],
+            requests: vec![request],
             at,
             until: Tick(9_000_000),
             key,
@@ -111,10 +111,10 @@ fn steps_of_a_session(at: Tick) -> Vec<Event> {
         slot: Some(2),
     };
     let running = IntentEvent::Running { session: session(), at, process: "pid 9".into() };
-    let stopping = IntentEvent::Stopping { session: session(), at, by: principal() };
+    let stop = IntentEvent::Stopping { session: session(), at, by: principal() };
     let (end, detail) = (IntentSessionEnd::LeaseLost, "gone".into());
     let ended = IntentEvent::Ended { session: session(), at, end, detail };
-    [accepted, starting, running, stopping, ended]
+    [accepted, starting, running, stop, ended]
         .into_iter()
         .map(|event| Event::Intent(Box::new(event)))
         .collect()

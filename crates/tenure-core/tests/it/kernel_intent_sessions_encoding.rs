@@ -11,48 +11,48 @@ use crate::kernel_codec::{STAMP, TAG};
 
 /// Sessions in every state, and with everything that they can have.
 pub fn sample() -> IntentSessionFixture {
-    let mut desk = IntentSessionFixture::default();
-    let guard = desk.acquire_leader_lock(1, "w");
-    desk.accept(2, recording("old", "film", 1_000, 1)).expect("accepted");
-    desk.stop(3, "old").expect("stopped");
-    desk.start_running(4, "run", "a", 2, guard);
-    desk.accept(5, recording("start", "film", 2_000, 3)).expect("accepted");
-    desk.take(5, "start", guard).expect("taken");
-    desk.start_running(6, "stop", "b", 4, guard);
-    desk.stop(7, "stop").expect("stopping");
-    desk.accept(8, with_target_lease(channel("new", "c", 5))).expect("accepted");
-    desk.accept(9, channel("late", "a", 6)).expect("accepted");
-    desk.take(9, "late", guard).expect("it is busy");
+    let mut fixture = IntentSessionFixture::default();
+    let guard = fixture.acquire_leader_lock(1, "w");
+    fixture.accept(2, recording("old", "film", 1_000, 1)).expect("accepted");
+    fixture.stop(3, "old").expect("stopped");
+    fixture.start_running(4, "run", "a", 2, guard);
+    fixture.accept(5, recording("start", "film", 2_000, 3)).expect("accepted");
+    fixture.take(5, "start", guard).expect("taken");
+    fixture.start_running(6, "stop", "b", 4, guard);
+    fixture.stop(7, "stop").expect("stopping");
+    fixture.accept(8, with_target_lease(channel("new", "c", 5))).expect("accepted");
+    fixture.accept(9, channel("late", "a", 6)).expect("accepted");
+    fixture.take(9, "late", guard).expect("it is busy");
     let mut full = recording("full", "g", 7, 7);
     full.intent.params = "{}".into();
     full.intent.correlation = "c".into();
-    desk.accept(10, full).expect("accepted");
-    desk
+    fixture.accept(10, full).expect("accepted");
+    fixture
 }
 
 #[test]
 fn sessions_revision_round_trips() {
-    let desk = sample();
-    let restored = restore(&desk.state);
-    assert_eq!(restored.intent_sessions_revision(), desk.state.intent_sessions_revision());
+    let fixture = sample();
+    let restored = restore(&fixture.state);
+    assert_eq!(restored.intent_sessions_revision(), fixture.state.intent_sessions_revision());
 }
 
 #[test]
 fn minimal_intent_session_round_trips() {
-    let mut desk = IntentSessionFixture::default();
+    let mut fixture = IntentSessionFixture::default();
     let mut small = channel("s", "a", 1);
     small.intent.profile = "p".into();
     small.principal = crate::intent_session_fixture::principal("t");
     small.wait_timeout = tenure_core::kernel::TickDuration(1);
-    desk.accept(0, small).expect("accepted");
-    restore(&desk.state);
+    fixture.accept(0, small).expect("accepted");
+    restore(&fixture.state);
 }
 
 #[test]
 fn checkpoint_with_sessions_and_a_waiter_round_trips() {
-    let mut desk = sample();
-    desk.run(11, &plain_acquire("bob", "tuner:0", WAIT_60_SECONDS));
-    restore(&desk.state);
+    let mut fixture = sample();
+    fixture.run(11, &plain_acquire("bob", "tuner:0", WAIT_60_SECONDS));
+    restore(&fixture.state);
 }
 
 #[test]
@@ -83,14 +83,14 @@ fn session_checkpoint_with_one_changed_byte_is_rejected_or_valid() {
 
 #[test]
 fn replay_of_encoded_events_gives_the_same_state() {
-    let desk = sample();
+    let fixture = sample();
     let mut replayed = KernelState::default();
-    for event in &desk.events {
+    for event in &fixture.events {
         let read = decode(&encode(event, STAMP), TAG).expect("it is read").expect("it is the kernel's");
         assert_eq!(read, *event);
         replayed.apply(&read).expect("it follows");
     }
-    assert_eq!(replayed.snapshot(), desk.state.snapshot());
-    let told = desk.events.iter().filter(|event| matches!(event, Event::Intent(_))).count();
-    assert_eq!(told as u64, desk.state.intent_sessions_revision());
+    assert_eq!(replayed.snapshot(), fixture.state.snapshot());
+    let count = fixture.events.iter().filter(|event| matches!(event, Event::Intent(_))).count();
+    assert_eq!(count as u64, fixture.state.intent_sessions_revision());
 }

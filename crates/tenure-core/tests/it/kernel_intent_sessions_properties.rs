@@ -60,7 +60,7 @@ enum IntentRequest {
     Finish(usize, usize, IntentSessionEnd),
     Wipe(usize, Vec<usize>),
     Plain {
-        who: u8,
+        client: u8,
         what: u8,
         can_wait: bool,
     },
@@ -96,7 +96,7 @@ fn step() -> impl Strategy<Value = IntentStep> {
             lease,
             wait_timeout: patience * SECOND,
         });
-    let room = prop::sample::select(vec![
+    let level = prop::sample::select(vec![
         AdmissionLevel::Everything,
         AdmissionLevel::Everything,
         AdmissionLevel::Renewals,
@@ -112,10 +112,11 @@ fn step() -> impl Strategy<Value = IntentStep> {
         8 => (guard(), ttl(), several()).prop_map(|(guard, ttl, sessions)| IntentRequest::KeepAlive { guard, ttl, sessions }),
         3 => (session(), guard(), end).prop_map(|(session, guard, end)| IntentRequest::Finish(session, guard, end)),
         2 => (guard(), several()).prop_map(|(guard, sessions)| IntentRequest::Wipe(guard, sessions)),
-        5 => (0..4_u8, 0..6_u8, any::<bool>()).prop_map(|(who, what, can_wait)| IntentRequest::Plain { who, what, can_wait }),
+        5 => (0..4_u8, 0..6_u8, any::<bool>())
+            .prop_map(|(client, what, can_wait)| IntentRequest::Plain { client, what, can_wait }),
         3 => (0..6_u8, 0..6_u64).prop_map(|(what, back)| IntentRequest::Lease(what, back)),
         1 => session().prop_map(IntentRequest::Reclaim),
-        1 => room.prop_map(IntentRequest::Admission),
+        1 => level.prop_map(IntentRequest::Admission),
         3 => (1..5_usize).prop_map(IntentRequest::Sweep),
         1 => Just(IntentRequest::Checkpoint),
     ];
@@ -144,12 +145,12 @@ impl IntentSessionWorld {
             }
         };
         match &step.ask {
-            IntentRequest::Admission(granting) => self.state.set_admission_level(*granting),
+            IntentRequest::Admission(level) => self.state.set_admission_level(*level),
             IntentRequest::Checkpoint => {
                 let restored = restore(&self.state);
-                let granting = self.state.admission_level();
+                let level = self.state.admission_level();
                 self.state = restored;
-                self.state.set_admission_level(granting);
+                self.state.set_admission_level(level);
             }
             ask => {
                 let command = self.command(ask);
@@ -164,7 +165,7 @@ impl IntentSessionWorld {
         assert!(decision.events.len() < 100, "a decision grows: {command:?}");
         self.check_at_decision(command, &decision, now);
         for event in &decision.events {
-            self.state.apply(event).unwrap_or_else(|misfit| panic!("{misfit}: {event:?} of {command:?}"));
+            self.state.apply(event).unwrap_or_else(|error| panic!("{error}: {event:?} of {command:?}"));
             let read = decode(&encode(event, STAMP), TAG).expect("it is read").expect("it is the kernel's");
             self.replayed.apply(&read).expect("what was stored follows");
             self.model.record(event);
@@ -205,8 +206,8 @@ impl IntentSessionWorld {
         }
         let CommandOutcome::Intent(answer) = &decision.outcome else { return };
         if let IntentOutcome::Accepted { session, is_new } = &**answer {
-            let goes_on = |id: &str| self.model.is_active(id, now);
-            assert!(*is_new || goes_on(session.as_str()), "{session} was over: {command:?}");
+            let is_active = |id: &str| self.model.is_active(id, now);
+            assert!(*is_new || is_active(session.as_str()), "{session} was over: {command:?}");
         }
     }
 
@@ -333,7 +334,7 @@ impl IntentSessionWorld {
         let by = || principal("admin");
         match ask {
             IntentRequest::LeaderLock { worker, ttl } => {
-                let wants = vec![LeaseRequest::new(
+                let requests = vec![LeaseRequest::new(
                     leader_lock(),
                     LeaseMode::Exclusive,
                     TickDuration(*ttl),
@@ -344,22 +345,22 @@ impl IntentSessionWorld {
                 Command::Acquire(Acquire {
                     principal,
                     holder,
-                    requests: wants,
+                    requests,
                     contention_policy: contention,
                     key: None,
                 })
             }
-            IntentRequest::Plain { who, what, can_wait: waits } => {
+            IntentRequest::Plain { client, what, can_wait } => {
                 // One of them calls itself like a session.
-                let who = if *who == 3 { self.session(0).to_string() } else { format!("bob-{who}") };
+                let name = if *client == 3 { self.session(0).to_string() } else { format!("bob-{client}") };
                 let names = ["service:a", "service:b", "recording:film:1", "tuner:0", "tuner:1", "tuner:2"];
                 let patience = TickDuration(20 * SECOND);
-                let contention = if *waits {
+                let contention = if *can_wait {
                     ContentionPolicy::Queue { wait_timeout: patience }
                 } else {
                     ContentionPolicy::Deny
                 };
-                plain_acquire(&who, names[usize::from(*what)], contention)
+                plain_acquire(&name, names[usize::from(*what)], contention)
             }
             IntentRequest::Lease(what, back) => {
                 let lease = Fence((self.state.last_fence().0 + 1).saturating_sub(*back));
@@ -393,7 +394,7 @@ impl IntentSessionWorld {
             IntentRequest::Reclaim(session) => {
                 Command::Reclaim { holder: self.session(*session), by: by(), detail: "".into() }
             }
-            IntentRequest::Sweep(most) => Command::Expire { max_ended: *most },
+            IntentRequest::Sweep(max_ended) => Command::Expire { max_ended: *max_ended },
             other => unreachable!("{other:?} is no plain command"),
         }
     }

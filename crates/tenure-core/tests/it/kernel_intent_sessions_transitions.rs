@@ -88,7 +88,7 @@ fn state_at(state: IntentSessionState) -> KernelState {
     };
     let mut kernel = KernelState::default();
     for event in leases.into_iter().chain(steps.iter().map(|state| transition_event(*state))) {
-        kernel.apply(&event).unwrap_or_else(|misfit| panic!("{misfit}: {event:?}"));
+        kernel.apply(&event).unwrap_or_else(|error| panic!("{error}: {event:?}"));
     }
     kernel
 }
@@ -205,17 +205,17 @@ fn only_required_leases_are_issued_to_a_new_session() {
     for from in &IntentSessionState::ALL[1..] {
         check_rejected(&mut state_at(*from), &Event::Issued(issued(9, "s1", tuner_resource(1))), reason);
     }
-    let mut fresh = KernelState::default();
-    fresh.apply(&transition_event(IntentSessionState::New)).expect("accepted");
+    let mut kernel = KernelState::default();
+    kernel.apply(&transition_event(IntentSessionState::New)).expect("accepted");
     let foreign =
         IssuedLease { principal: Principal::parse("token:b").unwrap(), ..issued(9, "s1", tuner_resource(1)) };
-    check_rejected(&mut fresh, &Event::Issued(foreign), reason);
-    let wants =
+    check_rejected(&mut kernel, &Event::Issued(foreign), reason);
+    let requests =
         vec![LeaseRequest::new(tuner_resource(0), LeaseMode::Exclusive, TickDuration(5), Nonce::default())];
     let (ticket, principal, until) = (Ticket(1), orchestrator_principal(), Tick(20));
-    let waits =
-        QueuedAcquire { ticket, holder: holder("s1"), principal, requests: wants, at: AT, until, key: None };
-    check_rejected(&mut fresh, &Event::Queued(waits), "its holder is a session, which never waits");
+    let queued =
+        QueuedAcquire { ticket, holder: holder("s1"), principal, requests, at: AT, until, key: None };
+    check_rejected(&mut kernel, &Event::Queued(queued), "its holder is a session, which never waits");
 }
 
 #[test]
@@ -240,19 +240,19 @@ fn intent_events_with_invalid_text_are_rejected() {
 /// Changes are numbered over all sessions, and each session is found behind its last.
 #[test]
 fn sessions_since_returns_sessions_changed_after_a_revision() {
-    let mut desk = IntentSessionFixture::default();
-    let guard = desk.acquire_leader_lock(0, "worker:1");
-    desk.start_running(0, "s1", "ard", 1, guard);
-    desk.accept(0, channel("s2", "zdf", 2)).expect("accepted");
-    let seen = desk.state.intent_sessions_revision();
-    assert_eq!((seen, desk.state.intent_sessions_since(seen).count()), (4, 0));
-    desk.stop(1, "s1").expect("stopping");
+    let mut fixture = IntentSessionFixture::default();
+    let guard = fixture.acquire_leader_lock(0, "worker:1");
+    fixture.start_running(0, "s1", "ard", 1, guard);
+    fixture.accept(0, channel("s2", "zdf", 2)).expect("accepted");
+    let seen = fixture.state.intent_sessions_revision();
+    assert_eq!((seen, fixture.state.intent_sessions_since(seen).count()), (4, 0));
+    fixture.stop(1, "s1").expect("stopping");
     let names =
-        |since| desk.state.intent_sessions_since(since).map(|one| one.id.to_string()).collect::<Vec<_>>();
+        |since| fixture.state.intent_sessions_since(since).map(|one| one.id.to_string()).collect::<Vec<_>>();
     assert_eq!((names(seen), names(0)), (vec!["s1".to_owned()], vec!["s2".to_owned(), "s1".to_owned()]));
     assert_eq!(names(u64::MAX), Vec::<String>::new());
     let plain = plain_acquire("bob", "db", ContentionPolicy::Deny);
-    desk.run(1, &plain);
-    desk.run(1, &Command::Expire { max_ended: 1 });
-    assert_eq!(desk.state.intent_sessions_revision(), seen + 1, "leases are no changes of sessions");
+    fixture.run(1, &plain);
+    fixture.run(1, &Command::Expire { max_ended: 1 });
+    assert_eq!(fixture.state.intent_sessions_revision(), seen + 1, "leases are no changes of sessions");
 }

@@ -141,10 +141,10 @@ fn acquire(wants: Vec<LeaseRequest>, contention: ContentionPolicy) -> Command {
 fn rejection_of(command: &Command, now: u64) -> Rejection {
     let decision = decide(&KernelState::default(), command, Tick(now));
     assert_eq!(decision.events, [], "{command:?}");
-    let CommandOutcome::Rejected(refusal) = decision.outcome else {
+    let CommandOutcome::Rejected(rejection) = decision.outcome else {
         panic!("{:?} to {command:?}", decision.outcome)
     };
-    refusal
+    rejection
 }
 
 #[track_caller]
@@ -170,14 +170,15 @@ fn acquire_with_an_invalid_number_of_leases_is_rejected() {
     ];
     assert_eq!(rejected_field(&acquire(twice, ContentionPolicy::Deny)), "leases");
     let any_of = |count: usize| {
-        let others = (1..count).map(|number| Resource::parse(&format!("r{number}")).expect("a resource"));
-        acquire(vec![lease_request("r0", MINUTE).with_alternatives(others)], ContentionPolicy::Deny)
+        let alternatives =
+            (1..count).map(|number| Resource::parse(&format!("r{number}")).expect("a resource"));
+        acquire(vec![lease_request("r0", MINUTE).with_alternatives(alternatives)], ContentionPolicy::Deny)
     };
     assert_eq!(rejected_field(&any_of(65)), "leases");
     let one = decide(&KernelState::default(), &any_of(64), Tick(0));
     assert!(matches!(one.outcome, CommandOutcome::Granted { leases } if leases.len() == 1));
-    let most = decide(&KernelState::default(), &acquire(several(256), ContentionPolicy::Deny), Tick(0));
-    assert!(matches!(most.outcome, CommandOutcome::Granted { leases } if leases.len() == 256));
+    let largest = decide(&KernelState::default(), &acquire(several(256), ContentionPolicy::Deny), Tick(0));
+    assert!(matches!(largest.outcome, CommandOutcome::Granted { leases } if leases.len() == 256));
 }
 
 #[test]
@@ -215,17 +216,17 @@ fn zero_or_unbounded_ttl_is_rejected() {
 #[test]
 fn assignment_of_many_requests_to_many_alternatives_is_fast() {
     let name = |number: usize| Resource::parse(&format!("r{}", number % 64)).expect("a resource");
-    let wants = |count: usize| {
-        let want = |first: usize| {
+    let acquire_many = |count: usize| {
+        let request = |first: usize| {
             lease_request(name(first).as_str(), MINUTE)
                 .with_alternatives((1..64).map(move |next| name(first + next)))
         };
-        acquire((0..count).map(want).collect(), ContentionPolicy::Deny)
+        acquire((0..count).map(request).collect(), ContentionPolicy::Deny)
     };
-    let all = decide(&KernelState::default(), &wants(64), Tick(0));
+    let all = decide(&KernelState::default(), &acquire_many(64), Tick(0));
     assert!(matches!(all.outcome, CommandOutcome::Granted { leases } if leases.len() == 64));
-    assert_eq!(rejected_field(&wants(65)), "leases");
-    assert_eq!(rejected_field(&wants(256)), "leases");
+    assert_eq!(rejected_field(&acquire_many(65)), "leases");
+    assert_eq!(rejected_field(&acquire_many(256)), "leases");
 }
 
 #[test]

@@ -70,14 +70,14 @@ pub fn overlaps(one: &Resource, other: &Resource) -> bool {
     one == other || covers(one.as_str(), other.as_str()) || covers(other.as_str(), one.as_str())
 }
 
-/// Whether something that `want` would be content with has something in common with `resource`.
-pub fn request_overlaps(want: &LeaseRequest, resource: &Resource) -> bool {
-    want.resources().any(|other| overlaps(other, resource))
+/// Whether a resource that `request` accepts overlaps `resource`.
+pub fn request_overlaps(request: &LeaseRequest, resource: &Resource) -> bool {
+    request.resources().any(|other| overlaps(other, resource))
 }
 
-/// Whether `want` would be content with `resource`.
-pub fn request_names(want: &LeaseRequest, resource: &Resource) -> bool {
-    want.resources().any(|other| other == resource)
+/// Whether `request` accepts `resource`.
+pub fn request_names(request: &LeaseRequest, resource: &Resource) -> bool {
+    request.resources().any(|other| other == resource)
 }
 
 impl LeaseModel {
@@ -94,12 +94,12 @@ impl LeaseModel {
         let leases = self.active_leases(now).filter(|lease| overlaps(&lease.resource, resource));
         let leases =
             leases.filter(|lease| !are_compatible(lease.mode, mode)).map(|lease| lease.holder.clone());
-        let waits = self.active_waiters(now).filter(|wait| wait.ticket < ticket).filter(|wait| {
+        let waiters = self.active_waiters(now).filter(|wait| wait.ticket < ticket).filter(|wait| {
             wait.requests
                 .iter()
-                .any(|want| request_overlaps(want, resource) && !are_compatible(want.mode, mode))
+                .any(|request| request_overlaps(request, resource) && !are_compatible(request.mode, mode))
         });
-        leases.chain(waits.map(|wait| wait.holder.clone())).collect()
+        leases.chain(waiters.map(|wait| wait.holder.clone())).collect()
     }
 
     /// When everything is over that now keeps one who comes last from having `resource` like this: no sooner than the
@@ -107,25 +107,25 @@ impl LeaseModel {
     pub fn latest_blocker_end(&self, resource: &Resource, mode: LeaseMode, now: Tick) -> Option<Tick> {
         let leases = self.active_leases(now).filter(|lease| overlaps(&lease.resource, resource));
         let leases = leases.filter(|lease| !are_compatible(lease.mode, mode)).map(|lease| lease.end);
-        let waits = self.active_waiters(now).filter(|wait| {
+        let waiters = self.active_waiters(now).filter(|wait| {
             wait.requests
                 .iter()
-                .any(|want| request_overlaps(want, resource) && !are_compatible(want.mode, mode))
+                .any(|request| request_overlaps(request, resource) && !are_compatible(request.mode, mode))
         });
-        leases.chain(waits.map(|wait| wait.until)).max()
+        leases.chain(waiters.map(|wait| wait.until)).max()
     }
 
     /// The resources that the wants get: the first want its first, and so on through every way there is, until each
     /// has one of its own for which it `fits`. What `has` says comes first.
     pub fn assign(
-        wants: &[LeaseRequest],
+        requests: &[LeaseRequest],
         taken: &mut Vec<Resource>,
         has: &dyn Fn(&LeaseRequest, &Resource) -> bool,
         fits: &dyn Fn(&LeaseRequest, &Resource) -> bool,
     ) -> Option<Vec<Resource>> {
-        let Some((want, rest)) = wants.split_first() else { return Some(taken.clone()) };
-        let own = want.resources().filter(|resource| has(want, resource));
-        let free = want.resources().filter(|resource| !has(want, resource) && fits(want, resource));
+        let Some((request, rest)) = requests.split_first() else { return Some(taken.clone()) };
+        let own = request.resources().filter(|resource| has(request, resource));
+        let free = request.resources().filter(|resource| !has(request, resource) && fits(request, resource));
         for resource in own.chain(free) {
             if !taken.contains(resource) {
                 taken.push(resource.clone());
@@ -140,11 +140,16 @@ impl LeaseModel {
     }
 
     /// What somebody with this ticket would be served with now.
-    pub fn assignment_for(&self, wants: &[LeaseRequest], ticket: Ticket, now: Tick) -> Option<Vec<Resource>> {
-        let fits = |want: &LeaseRequest, resource: &Resource| {
-            self.blockers(resource, want.mode, ticket, now).is_empty()
+    pub fn assignment_for(
+        &self,
+        requests: &[LeaseRequest],
+        ticket: Ticket,
+        now: Tick,
+    ) -> Option<Vec<Resource>> {
+        let fits = |request: &LeaseRequest, resource: &Resource| {
+            self.blockers(resource, request.mode, ticket, now).is_empty()
         };
-        Self::assign(wants, &mut Vec::new(), &|_, _| false, &fits)
+        Self::assign(requests, &mut Vec::new(), &|_, _| false, &fits)
     }
 
     /// Believes `event`, or panics.
@@ -205,8 +210,8 @@ impl LeaseModel {
         self.last_fence = issued.fence;
         self.check_name(&issued.holder, &issued.principal, issued.at);
         // Not even one that is over but not announced: the ledger itself never holds both.
-        let mut others = self.leases.iter().filter(|other| overlaps(&other.resource, &issued.resource));
-        let other = others.find(|other| !are_compatible(other.mode, issued.mode));
+        let mut overlapping = self.leases.iter().filter(|other| overlaps(&other.resource, &issued.resource));
+        let other = overlapping.find(|other| !are_compatible(other.mode, issued.mode));
         assert!(other.is_none(), "{issued:?} beside {other:?}");
         match (issued.ticket, issued.continues) {
             (Some(ticket), None) => self.serve(issued, ticket),
@@ -247,8 +252,8 @@ impl LeaseModel {
         };
         assert!(issued.at < wait.until, "served after its patience: {wait:?}");
         assert_eq!((wait.ticket, &wait.holder), (ticket, &issued.holder), "served in part");
-        let (want, resource) = (wait.requests.remove(0), resources.remove(0));
-        assert_eq!((&resource, want.mode), (&issued.resource, issued.mode), "served otherwise than asked");
+        let (request, resource) = (wait.requests.remove(0), resources.remove(0));
+        assert_eq!((&resource, request.mode), (&issued.resource, issued.mode), "served otherwise than asked");
         let first = self.blockers(&issued.resource, issued.mode, ticket, issued.at);
         assert!(first.is_empty(), "{ticket:?} was served before {first:?}");
         self.serving = (!wait.requests.is_empty()).then_some((wait, resources));
@@ -304,8 +309,8 @@ impl LeaseModel {
     /// How many leases a principal has and waits for.
     pub fn usage(&self, principal: &Principal, now: Tick) -> usize {
         let leases = self.active_leases(now).filter(|lease| lease.principal == *principal).count();
-        let waits = self.active_waiters(now).filter(|wait| wait.principal == *principal);
-        leases + waits.map(|wait| wait.requests.len()).sum::<usize>()
+        let waiters = self.active_waiters(now).filter(|wait| wait.principal == *principal);
+        leases + waiters.map(|wait| wait.requests.len()).sum::<usize>()
     }
 
     /// What must hold between two commands.
@@ -327,9 +332,9 @@ impl LeaseModel {
             let other = live[index + 1..].iter().find(conflict);
             assert!(other.is_none(), "two at once: {one:?} and {other:?}");
         }
-        let most = limits.max_leases_per_principal.unwrap_or(usize::MAX);
+        let max = limits.max_leases_per_principal.unwrap_or(usize::MAX);
         for principal in live.iter().map(|lease| &lease.principal) {
-            assert!(self.usage(principal, now) <= most, "{principal} is over its quota of {most}");
+            assert!(self.usage(principal, now) <= max, "{principal} is over its quota of {max}");
         }
     }
 }

@@ -8,11 +8,11 @@ use tenure_core::kernel::{
 
 const SECOND: u64 = 1_000_000;
 
-/// A state in which `left` fences are left and alice holds `db` for ten seconds.
-fn nearly_exhausted(left: u64, mode: LeaseMode) -> KernelState {
+/// A state in which `remaining` fences can still be issued and alice holds `db` for ten seconds.
+fn nearly_exhausted(remaining: u64, mode: LeaseMode) -> KernelState {
     let mut state = KernelState::default();
     let issued = IssuedLease {
-        fence: Fence(Fence::MAX.0 - left),
+        fence: Fence(Fence::MAX.0 - remaining),
         resource: resource("db"),
         holder: holder("alice"),
         principal: principal("alice"),
@@ -58,7 +58,7 @@ fn lease_request(name: &str, mode: LeaseMode, ttl: u64) -> LeaseRequest {
 fn decide_and_apply(state: &mut KernelState, command: &Command, now: u64) -> (Vec<u64>, CommandOutcome) {
     let decision = decide(state, command, Tick(now));
     for event in &decision.events {
-        state.apply(event).unwrap_or_else(|misfit| panic!("{misfit}: {event:?}"));
+        state.apply(event).unwrap_or_else(|error| panic!("{error}: {event:?}"));
     }
     state.check_invariants().expect("whole");
     assert!(state.last_fence() <= Fence::MAX);

@@ -297,17 +297,18 @@ fn resource(name: &str) -> Resource {
 /// Asks for any one of these, and waits for it.
 fn acquire_any_of(
     state: &mut KernelState,
-    who: &str,
+    name: &str,
     names: impl IntoIterator<Item = Resource>,
 ) -> CommandOutcome {
     let mut names = names.into_iter();
     let first = names.next().expect("at least one");
-    let want = LeaseRequest::new(first, LeaseMode::Exclusive, TickDuration::from_secs(600), Nonce::default())
-        .with_alternatives(names);
+    let request =
+        LeaseRequest::new(first, LeaseMode::Exclusive, TickDuration::from_secs(600), Nonce::default())
+            .with_alternatives(names);
     let acquire = Acquire {
-        principal: Principal::parse(who).expect("a principal"),
-        holder: Holder::parse(who).expect("a holder"),
-        requests: vec![want],
+        principal: Principal::parse(name).expect("a principal"),
+        holder: Holder::parse(name).expect("a holder"),
+        requests: vec![request],
         contention_policy: ContentionPolicy::Queue { wait_timeout: TickDuration::from_secs(600) },
         key: None,
     };

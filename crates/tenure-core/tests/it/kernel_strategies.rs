@@ -115,7 +115,7 @@ impl Script {
                 let ticket = Ticket(newest.saturating_add(1).saturating_sub(*back));
                 Command::Withdraw { ticket, principal: principal.clone(), end: *end }
             }
-            KernelRequest::Expire(most) => Command::Expire { max_ended: *most },
+            KernelRequest::Expire(max_ended) => Command::Expire { max_ended: *max_ended },
         }
     }
 }
@@ -145,8 +145,8 @@ pub fn limits_and_steps() -> impl Strategy<Value = (Limits, Vec<KernelStep>)> {
 }
 
 /// A few steps, to go on from any state.
-pub fn steps(most: usize) -> impl Strategy<Value = Vec<KernelStep>> {
-    prop::collection::vec(step(), 1..=most)
+pub fn steps(max: usize) -> impl Strategy<Value = Vec<KernelStep>> {
+    prop::collection::vec(step(), 1..=max)
 }
 
 fn limits() -> impl Strategy<Value = Limits> {
@@ -227,14 +227,14 @@ fn requests_without_alternatives() -> BoxedStrategy<Vec<LeaseRequest>> {
 /// Any one of several. Some requests ask for more than there can ever be.
 fn requests_with_alternatives() -> BoxedStrategy<Vec<LeaseRequest>> {
     let names = Just((0..RESOURCES).collect::<Vec<_>>()).prop_shuffle();
-    let want = (names, 1..=usize::from(RESOURCES), mode(), ttl()).prop_map(|(names, count, mode, ttl)| {
+    let request = (names, 1..=usize::from(RESOURCES), mode(), ttl()).prop_map(|(names, count, mode, ttl)| {
         let mut names = names.into_iter().take(count).map(resource);
         let first = names.next().expect("at least one");
         LeaseRequest::new(first, mode, ttl, Nonce([2; 16])).with_alternatives(names)
     });
-    let want = want.boxed();
+    let request = request.boxed();
     let count = prop_oneof![6 => Just(1..=1_usize), 3 => Just(2..=2), 1 => Just(3..=3)];
-    count.prop_flat_map(move |count| prop::collection::vec(want.clone(), count)).boxed()
+    count.prop_flat_map(move |count| prop::collection::vec(request.clone(), count)).boxed()
 }
 
 /// Mostly a holder with the principal that it always has.

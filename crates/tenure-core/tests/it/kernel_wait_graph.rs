@@ -25,11 +25,11 @@ struct WaitNode {
 impl WaitGraph {
     /// Everybody's.
     pub fn from_model(model: &LeaseModel, now: Tick) -> WaitGraph {
-        let mut waits = WaitGraph::default();
+        let mut graph = WaitGraph::default();
         for wait in model.active_waiters(now) {
-            waits.add(model, &wait.holder, &wait.requests, wait.ticket, now);
+            graph.add(model, &wait.holder, &wait.requests, wait.ticket, now);
         }
-        waits
+        graph
     }
 
     /// One more.
@@ -37,16 +37,16 @@ impl WaitGraph {
         &mut self,
         model: &LeaseModel,
         holder: &Holder,
-        wants: &[LeaseRequest],
+        requests: &[LeaseRequest],
         ticket: Ticket,
         now: Tick,
     ) {
         let (mut first, mut held) = (BTreeMap::new(), BTreeMap::new());
-        for (index, want) in wants.iter().enumerate() {
-            for resource in want.resources() {
-                let others = model.blockers(resource, want.mode, ticket, now);
-                let others = others.into_iter().filter(|other| other != holder).collect();
-                first.insert((index, resource.clone()), others);
+        for (index, request) in requests.iter().enumerate() {
+            for resource in request.resources() {
+                let blockers = model.blockers(resource, request.mode, ticket, now);
+                let blockers = blockers.into_iter().filter(|other| other != holder).collect();
+                first.insert((index, resource.clone()), blockers);
                 let leases = model.active_leases(now).filter(|lease| overlaps(&lease.resource, resource));
                 held.insert(resource.clone(), leases.map(|lease| lease.holder.clone()).collect());
             }
@@ -55,7 +55,7 @@ impl WaitGraph {
         let before = before.map(|other| (other.holder.clone(), other.requests.clone())).collect();
         self.0.push(WaitNode {
             holder: holder.clone(),
-            requests: wants.to_vec(),
+            requests: requests.to_vec(),
             blockers: first,
             held,
             before,
@@ -82,7 +82,7 @@ impl WaitGraph {
     }
 
     /// Whether `one` waits for `other`, by a wait that never ends.
-    fn waits_for(&self, one: &Holder, other: &Holder) -> bool {
+    fn is_waiting_for(&self, one: &Holder, other: &Holder) -> bool {
         let mut own = self.0.iter().filter(|wait| wait.holder == *one);
         own.any(|wait| wait.blockers.values().any(|first| first.contains(other)))
     }
@@ -92,31 +92,31 @@ impl WaitNode {
     /// Whether those who are stuck cannot take all of what will do: who waits for one thing takes one, and who waits for
     /// several is taken to keep all of them.
     fn has_spare_alternative(&self, stuck: &BTreeSet<Holder>) -> bool {
-        let [want] = &self.requests[..] else { return false };
+        let [request] = &self.requests[..] else { return false };
         // Who takes a folder takes more than one.
-        if want.resources().any(|name| name.as_str().starts_with("FILE:")) {
+        if request.resources().any(|name| name.as_str().starts_with("FILE:")) {
             return false;
         }
         let stuck_before = || self.before.iter().filter(|(holder, _)| stuck.contains(holder));
         let is_kept = |resource: &Resource| {
-            let mut several = stuck_before().filter(|(_, wants)| wants.len() > 1);
-            several.any(|(_, wants)| wants.iter().any(|want| request_overlaps(want, resource)))
+            let mut several = stuck_before().filter(|(_, requests)| requests.len() > 1);
+            several.any(|(_, requests)| requests.iter().any(|request| request_overlaps(request, resource)))
         };
-        let left = want.resources().filter(|name| self.held[*name].is_disjoint(stuck) && !is_kept(name));
-        let left: Vec<_> = left.collect();
-        let takes = |wants: &[LeaseRequest]| {
-            wants.len() == 1 && left.iter().any(|name| request_overlaps(&wants[0], name))
+        let spare = request.resources().filter(|name| self.held[*name].is_disjoint(stuck) && !is_kept(name));
+        let spare: Vec<_> = spare.collect();
+        let takes = |requests: &[LeaseRequest]| {
+            requests.len() == 1 && spare.iter().any(|name| request_overlaps(&requests[0], name))
         };
-        left.len() > stuck_before().filter(|(_, wants)| takes(wants)).count()
+        spare.len() > stuck_before().filter(|(_, requests)| takes(requests)).count()
     }
 
     /// Every way in which it could be served: for each want a resource, no resource twice.
     fn every_assignment(&self) -> impl Iterator<Item = Vec<(usize, Resource)>> {
         let mut ways: Vec<Vec<(usize, Resource)>> = vec![Vec::new()];
-        for (index, want) in self.requests.iter().enumerate() {
+        for (index, request) in self.requests.iter().enumerate() {
             let longer = ways.into_iter().flat_map(|way| {
                 let free =
-                    want.resources().filter(|resource| way.iter().all(|(_, taken)| taken != *resource));
+                    request.resources().filter(|resource| way.iter().all(|(_, taken)| taken != *resource));
                 free.map(|resource| [way.clone(), vec![(index, resource.clone())]].concat())
                     .collect::<Vec<_>>()
             });
@@ -128,16 +128,16 @@ impl WaitNode {
 
 /// Nobody waits for ever.
 pub fn check_no_cycle(model: &LeaseModel, now: Tick) {
-    let waits = WaitGraph::from_model(model, now);
-    let stuck = waits.deadlocked();
-    assert!(stuck.is_empty(), "{stuck:?} wait for each other: {waits:?}");
+    let graph = WaitGraph::from_model(model, now);
+    let stuck = graph.deadlocked();
+    assert!(stuck.is_empty(), "{stuck:?} wait for each other: {graph:?}");
 }
 
 /// Each waits for the next, and the last for the first, who is `asking`; and none of them ever gets on.
-pub fn check_cycle(cycle: &[Holder], asking: &Holder, waits: &WaitGraph) {
+pub fn check_cycle(cycle: &[Holder], asking: &Holder, graph: &WaitGraph) {
     let mut around = cycle.iter().zip(cycle.iter().cycle().skip(1));
-    let real = around.all(|(one, next)| waits.waits_for(one, next));
-    assert!(real && cycle.len() > 1 && cycle[0] == *asking, "no such circle: {cycle:?} in {waits:?}");
-    let stuck = waits.deadlocked();
-    assert!(cycle.iter().all(|holder| stuck.contains(holder)), "not stuck: {cycle:?} in {waits:?}");
+    let real = around.all(|(one, next)| graph.is_waiting_for(one, next));
+    assert!(real && cycle.len() > 1 && cycle[0] == *asking, "no such circle: {cycle:?} in {graph:?}");
+    let stuck = graph.deadlocked();
+    assert!(cycle.iter().all(|holder| stuck.contains(holder)), "not stuck: {cycle:?} in {graph:?}");
 }

@@ -12,7 +12,7 @@ use crate::kernel_work_fixture::{
 
 fn rejection(answer: CommandOutcome) -> Rejection {
     match answer {
-        CommandOutcome::Rejected(refusal) => refusal,
+        CommandOutcome::Rejected(rejection) => rejection,
         other => panic!("{other:?}"),
     }
 }
@@ -89,8 +89,8 @@ fn derive_beyond_the_parent_is_rejected() {
     // What the child has not used up stays gone.
     world.run(&release(granted));
     assert_eq!((world.remaining_tokens(parent), world.active_leases()), (6, vec![parent.0]));
-    let given = world.state.work_lease(parent).unwrap().delegated;
-    assert_eq!(given, tokens(4));
+    let delegated = world.state.work_lease(parent).unwrap().delegated;
+    assert_eq!(delegated, tokens(4));
 }
 
 // S2-109
@@ -186,7 +186,7 @@ fn transfer_or_downgrade_of_a_lease_with_authority_is_rejected() {
 fn spend_or_derive_without_authority_is_rejected() {
     let mut world = WorkFixture::new();
     let resource = tenure_core::kernel::Resource::parse("work:a").unwrap();
-    let want = tenure_core::kernel::LeaseRequest::new(
+    let request = tenure_core::kernel::LeaseRequest::new(
         resource,
         LeaseMode::Exclusive,
         TickDuration::from_secs(30),
@@ -195,7 +195,7 @@ fn spend_or_derive_without_authority_is_rejected() {
     let acquire = tenure_core::kernel::Acquire {
         principal: principal(),
         holder: holder("plain"),
-        requests: vec![want],
+        requests: vec![request],
         contention_policy: tenure_core::kernel::ContentionPolicy::Deny,
         key: None,
     };
@@ -214,7 +214,8 @@ fn derivation_depth_and_descendants_are_limited() {
     for depth in 1..=MAX_DERIVATION_DEPTH {
         lease = world.expect_granted(&derive(lease, claim_request(&depth.to_string(), 60, 1)));
     }
-    let full = Rejection::TooManyDerived { most: MAX_DESCENDANTS, max_depth: MAX_DERIVATION_DEPTH };
+    let full =
+        Rejection::TooManyDerived { max_descendants: MAX_DESCENDANTS, max_depth: MAX_DERIVATION_DEPTH };
     assert_eq!(rejection(world.run(&derive(lease, claim_request("deeper", 60, 1)))), full);
     world.run(&release(Fence(1)));
     assert_eq!((world.active_leases(), world.last.len()), (Vec::new(), MAX_DERIVATION_DEPTH + 1));

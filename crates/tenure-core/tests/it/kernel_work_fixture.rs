@@ -32,7 +32,7 @@ impl WorkFixture {
     pub fn run(&mut self, command: &Command) -> CommandOutcome {
         let Decision { events, outcome: answer, .. } = decide(&self.state, command, Tick(self.now));
         for event in &events {
-            self.state.apply(event).unwrap_or_else(|misfit| panic!("{misfit}: {event:?} of {command:?}"));
+            self.state.apply(event).unwrap_or_else(|error| panic!("{error}: {event:?} of {command:?}"));
             // After each event, not only after each decision: nobody is without its parent even in between.
             let whole = self.state.check_invariants();
             whole.unwrap_or_else(|wrong| panic!("{wrong} after {event:?} of {command:?}\n{events:?}"));

@@ -162,15 +162,15 @@ fn play(steps: &[(u64, WorkStep)]) {
         if let (WorkStep::Spend { amount, purpose, key, .. }, Some(of)) = (step, of) {
             let is_new = world.last.iter().any(|event| matches!(event, Event::Work(_)));
             match &answer {
-                CommandOutcome::Spent { remaining: left, .. }
+                CommandOutcome::Spent { remaining, .. }
                     if is_new || *amount == Budget::ZERO && key.is_none() =>
                 {
                     let before = before.expect("it lived");
                     assert!(before.authority.scope.contains(purpose), "out of scope");
-                    assert_eq!(before.remaining.minus(*amount), Ok(*left), "exactly what was spent");
+                    assert_eq!(before.remaining.minus(*amount), Ok(*remaining), "exactly what was spent");
                 }
-                CommandOutcome::Rejected(Rejection::BudgetExceeded { remaining: left }) => {
-                    assert!(!left.covers(*amount))
+                CommandOutcome::Rejected(Rejection::BudgetExceeded { remaining }) => {
+                    assert!(!remaining.covers(*amount))
                 }
                 _ => {}
             }

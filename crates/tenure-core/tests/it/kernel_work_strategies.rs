@@ -17,12 +17,12 @@ pub fn work_event(
     tick: impl Strategy<Value = Tick> + Clone + 'static,
 ) -> BoxedStrategy<Event> {
     let mode = prop_oneof![9 => Just(LeaseMode::Exclusive), 1 => Just(LeaseMode::Shared)];
-    let who = (fence.clone(), resource(), holder.clone(), principal.clone(), mode);
+    let lease = (fence.clone(), resource(), holder.clone(), principal.clone(), mode);
     let parent = prop::option::of(fence.clone()).prop_map(|fence| fence.filter(|fence| *fence != Fence(0)));
     let authority =
         (parent, scope(), budget()).prop_map(|(parent, scope, budget)| Authority { parent, scope, budget });
     let when = (tick.clone(), tick.clone());
-    let issued = (who, when, authority, key()).prop_map(
+    let issued = (lease, when, authority, key()).prop_map(
         |((fence, resource, holder, principal, mode), (at, expires_at), authority, key)| {
             Event::Issued(IssuedLease {
                 fence,

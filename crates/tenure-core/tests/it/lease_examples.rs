@@ -82,10 +82,10 @@ fn ended_lease_can_be_pruned() {
 fn expired_active_lease_is_detected_and_expired() {
     let mut reducer = with_lease();
     let now = 2_500_000_000;
-    let over: Vec<String> =
+    let expired: Vec<String> =
         reducer.state().get_expired_but_active(now).iter().map(|lease| lease.lease_id.clone()).collect();
-    assert_eq!(over, ["lease-001"]);
-    for lease_id in over {
+    assert_eq!(expired, ["lease-001"]);
+    for lease_id in expired {
         let payload = helpers::lease_expired_payload(&lease_id, now);
         apply(&mut reducer, "lease.expired", "registrar", payload).unwrap();
     }

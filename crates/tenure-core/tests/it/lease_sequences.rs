@@ -84,9 +84,9 @@ proptest! {
         let due: BTreeSet<_> =
             reducer.state().get_expired_but_active_at_tick(&now).iter().map(|lease| &lease.lease_id).collect();
         for lease in reducer.state().active_leases() {
-            let over = due.contains(&lease.lease_id);
-            prop_assert_eq!(over, lease.is_expired_at_tick(&now));
-            prop_assert_eq!(over, lease.ticks_remaining(&now) == 0);
+            let is_due = due.contains(&lease.lease_id);
+            prop_assert_eq!(is_due, lease.is_expired_at_tick(&now));
+            prop_assert_eq!(is_due, lease.ticks_remaining(&now) == 0);
         }
         prop_assert!(due.iter().all(|lease_id| reducer.state().get(lease_id).is_some_and(|lease| lease.is_active())));
     }

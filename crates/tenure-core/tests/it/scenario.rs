@@ -44,8 +44,8 @@ impl ScenarioWorld {
     /// Plays a story; panics at the first line that comes out differently, and shows it as it should read.
     pub fn play(&mut self, story: &str) {
         for line in story.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#')) {
-            let (asked, expected) = line.split_once("->").unwrap_or_else(|| panic!("no arrow: {line}"));
-            let words: Vec<&str> = asked.split_whitespace().collect();
+            let (request, expected) = line.split_once("->").unwrap_or_else(|| panic!("no arrow: {line}"));
+            let words: Vec<&str> = request.split_whitespace().collect();
             let now = Tick(parse_seconds(words[0]).0);
             let command = parse_command(&words[1..]);
             let choosy = self.tickets_with_alternatives(&command);
@@ -60,10 +60,14 @@ impl ScenarioWorld {
 
     /// Whose grants do not go without saying, because any one of several will do: tickets, and `None` for the caller.
     fn tickets_with_alternatives(&self, command: &Command) -> Vec<Option<Ticket>> {
-        let has_choice = |wants: &[LeaseRequest]| wants.iter().any(|want| !want.alternatives.is_empty());
-        let waiting =
-            self.state.queue_tickets().filter(|view| has_choice(view.requests)).map(|view| Some(view.ticket));
-        let asking = matches!(command, Command::Acquire(acquire) if has_choice(&acquire.requests));
+        let has_alternatives =
+            |requests: &[LeaseRequest]| requests.iter().any(|request| !request.alternatives.is_empty());
+        let waiting = self
+            .state
+            .queue_tickets()
+            .filter(|view| has_alternatives(view.requests))
+            .map(|view| Some(view.ticket));
+        let asking = matches!(command, Command::Acquire(acquire) if has_alternatives(&acquire.requests));
         waiting.chain(asking.then_some(None)).collect()
     }
 
@@ -83,7 +87,7 @@ impl ScenarioWorld {
 
     /// Records what no command leads to.
     pub fn apply(&mut self, event: &Event) {
-        self.state.apply(event).unwrap_or_else(|misfit| panic!("{misfit}: {event:?}"));
+        self.state.apply(event).unwrap_or_else(|error| panic!("{error}: {event:?}"));
         let anchor = ClockAnchor { tick: Tick(0), wall: 1_700_000_000_000_000_000 };
         let record = encode(event, EncodeContext { tag: self.state.tag(), anchor, signature: b"signed" });
         let decoded = decode(&record, self.state.tag()).expect("what was encoded is decoded");
@@ -158,9 +162,9 @@ fn parse_command(words: &[&str]) -> Command {
         ["agent", name, words @ ..] => agents::parse_agent_command(name, words),
         ["session", name, words @ ..] => files::parse_session_command(name, words),
         ["person", words @ ..] => files::parse_admin_command(words),
-        ["serve", most] => Command::ServeWaiters { max_waiters: most.parse().expect("a number") },
+        ["serve", max] => Command::ServeWaiters { max_waiters: max.parse().expect("a number") },
         ["expire"] => Command::Expire { max_ended: 1000 },
-        ["expire", most] => Command::Expire { max_ended: most.parse().expect("a number") },
+        ["expire", max] => Command::Expire { max_ended: max.parse().expect("a number") },
         _ => panic!("no such command: {words:?}"),
     }
 }
@@ -168,8 +172,8 @@ fn parse_command(words: &[&str]) -> Command {
 /// `acquire db+cache/shared alice 10 wait 5 key k body b as ops refresh`: each holder has a principal of its own unless one is named.
 /// `t1|t2` is any one of the two; where there is such a choice, grants say on what they are.
 fn parse_acquire(resources: &str, name: &str, ttl: &str, options: &[&str]) -> Command {
-    let option = |wanted: &str| options.iter().position(|word| *word == wanted).map(|at| options[at + 1]);
-    let want = |text: &str| {
+    let option = |keyword: &str| options.iter().position(|word| *word == keyword).map(|at| options[at + 1]);
+    let request = |text: &str| {
         let (resource, mode) = parse_resource_and_mode(text);
         let mut resources = resource.split('|').map(|name| Resource::parse(name).expect("a resource"));
         let first = resources.next().expect("a text has at least one part");
@@ -179,7 +183,7 @@ fn parse_acquire(resources: &str, name: &str, ttl: &str, options: &[&str]) -> Co
     Command::Acquire(Acquire {
         principal: principal(option("as").unwrap_or(&format!("{name}'s"))),
         holder: holder(name),
-        requests: resources.split('+').filter(|text| !text.is_empty()).map(want).collect(),
+        requests: resources.split('+').filter(|text| !text.is_empty()).map(request).collect(),
         contention_policy: match option("wait") {
             Some(patience) => ContentionPolicy::Queue { wait_timeout: parse_seconds(patience) },
             None if options.contains(&"refresh") => ContentionPolicy::RefreshOwn,
@@ -247,23 +251,23 @@ fn render_outcome(answer: &CommandOutcome) -> String {
         CommandOutcome::Intent(answer) => format!("{answer:?}"),
         CommandOutcome::Agent(answer) => agents::render_answer(answer),
         CommandOutcome::File(answer) => files::render_answer(answer),
-        CommandOutcome::Spent { lease, remaining: left } => {
-            format!("spent of {}, left {:?}", lease.0, left.amounts())
+        CommandOutcome::Spent { lease, remaining } => {
+            format!("spent of {}, left {:?}", lease.0, remaining.amounts())
         }
-        CommandOutcome::Rejected(refusal) => render_rejection(refusal),
+        CommandOutcome::Rejected(rejection) => render_rejection(rejection),
     }
 }
 
-fn render_rejection(refusal: &Rejection) -> String {
-    match refusal {
+fn render_rejection(rejection: &Rejection) -> String {
+    match rejection {
         Rejection::Invalid(input) => format!("invalid {}", input.field),
         Rejection::TtlOutOfRange { .. } => "ttl out of range".into(),
         Rejection::Held { holder, until, waiting, .. } => {
             format!("held by {holder} until {}, {waiting} waiting", format_tick(*until))
         }
-        Rejection::QueueFull { max: most, .. } => format!("queue full at {most}"),
+        Rejection::QueueFull { max, .. } => format!("queue full at {max}"),
         Rejection::Deadlock { cycle } => format!("deadlock {}", format_holders(cycle)),
-        Rejection::QuotaExceeded { most } => format!("quota {most}"),
+        Rejection::QuotaExceeded { max } => format!("quota {max}"),
         Rejection::KeyReused => "key reused".into(),
         Rejection::HolderTaken { holder } => format!("{holder} is taken"),
         Rejection::NotFound => "no such lease".into(),

@@ -27,11 +27,11 @@ pub fn parse_agent_command(name: &str, words: &[&str]) -> Command {
     };
     let session: Arc<str> = "s".into();
     let command = match words {
-        ["declares", priority, wants, options @ ..] => {
+        ["declares", priority, requests, options @ ..] => {
             let option =
-                |wanted: &str| options.iter().position(|word| *word == wanted).map(|at| options[at + 1]);
+                |keyword: &str| options.iter().position(|word| *word == keyword).map(|at| options[at + 1]);
             let ttl = parse_seconds(option("for").unwrap_or("60"));
-            let want = |text: &str| {
+            let request = |text: &str| {
                 let (name, mode) = parse_touch(text);
                 LeaseRequest::new(name, mode, ttl, Nonce([1; 16]))
             };
@@ -40,7 +40,7 @@ pub fn parse_agent_command(name: &str, words: &[&str]) -> Command {
                 principal,
                 session,
                 priority: priority.parse().expect("an age"),
-                requests: wants.split('+').map(want).collect(),
+                requests: requests.split('+').map(request).collect(),
                 wait_timeout: parse_seconds(option("wait").unwrap_or("60")),
             })
         }
@@ -99,7 +99,7 @@ pub fn render_answer(answer: &AgentOutcome) -> String {
         AgentOutcome::Heartbeats(beaten) => {
             let beats: Vec<String> = beaten
                 .iter()
-                .map(|(fence, pulse)| match pulse {
+                .map(|(fence, outcome)| match outcome {
                     HeartbeatOutcome::Active(until) => format!("{} until {}", fence.0, format_tick(*until)),
                     HeartbeatOutcome::Ended(LeaseEnd::Expired) => format!("{} expired", fence.0),
                     HeartbeatOutcome::Ended(LeaseEnd::Released(_)) => format!("{} released", fence.0),

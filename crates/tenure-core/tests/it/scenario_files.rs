@@ -26,7 +26,7 @@ pub fn parse_session_command(name: &str, words: &[&str]) -> Command {
         ["of", parent, rest @ ..] => (Some(holder(parent)), rest),
         rest => (None, rest),
     };
-    let option = |wanted: &str| words.iter().position(|word| *word == wanted).map(|at| words[at + 1]);
+    let option = |keyword: &str| words.iter().position(|word| *word == keyword).map(|at| words[at + 1]);
     let id = holder(name);
     let introduction = || session_info(name, parent.clone(), option("in"), option("at"));
     let end = |end| FileCommand::End { sessions: vec![holder(name)], end, detail: "told".into() };
@@ -61,7 +61,7 @@ pub fn parse_session_command(name: &str, words: &[&str]) -> Command {
 /// What a person asks.
 pub fn parse_admin_command(words: &[&str]) -> Command {
     let by = principal("token:person");
-    let option = |wanted: &str| words.iter().position(|word| *word == wanted).map(|at| words[at + 1]);
+    let option = |keyword: &str| words.iter().position(|word| *word == keyword).map(|at| words[at + 1]);
     let command = match words {
         ["gives", name, "to", to] => FileCommand::Give { file: file_request(name), to: holder(to), by },
         ["forces", files] => {
@@ -172,11 +172,11 @@ pub fn render_answer(answer: &FileOutcome) -> String {
     };
     match answer {
         FileOutcome::Acknowledged => "noted".into(),
-        FileOutcome::Granted { leases, uncommitted: left } => {
-            let left = left.iter().map(|(resource, left)| {
-                format!(" left {resource} by {} at {}", left.owner.holder, format_tick(left.at))
+        FileOutcome::Granted { leases, uncommitted } => {
+            let uncommitted = uncommitted.iter().map(|(resource, file)| {
+                format!(" left {resource} by {} at {}", file.owner.holder, format_tick(file.at))
             });
-            format!("granted{}{}", format_fences(leases), left.collect::<String>())
+            format!("granted{}{}", format_fences(leases), uncommitted.collect::<String>())
         }
         FileOutcome::CheckRequired { sessions } => format!("check {}", format_holders(sessions)),
         FileOutcome::Wait { held, until } => format!("waits{} until {}", each(held), format_tick(*until)),

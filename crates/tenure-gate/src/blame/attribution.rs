@@ -205,7 +205,7 @@ fn line_digest(line: &[u8]) -> LineDigest {
 /// file takes more than a moment.
 fn match_lines(old: &[LineDigest], new: &[LineDigest]) -> Vec<Option<usize>> {
     if old.len().saturating_mul(new.len()) <= MAX_PAIRS_COMPARED {
-        return match_most_lines(old, new);
+        return longest_common_subsequence(old, new);
     }
     let mut input = InternedInput::default();
     input.update_before(old.iter().copied());
@@ -221,7 +221,7 @@ fn match_lines(old: &[LineDigest], new: &[LineDigest]) -> Vec<Option<usize>> {
 
 /// The longest common subsequence. imara-diff leaves lines out of its comparison that stand in a text often, so that a line
 /// that stayed could be attributed to the session that made the edit.
-fn match_most_lines(old: &[LineDigest], new: &[LineDigest]) -> Vec<Option<usize>> {
+fn longest_common_subsequence(old: &[LineDigest], new: &[LineDigest]) -> Vec<Option<usize>> {
     let width = new.len() + 1;
     // The length of the longest one from here to the end.
     let mut longest = vec![0_u32; (old.len() + 1) * width];

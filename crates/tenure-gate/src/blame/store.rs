@@ -42,11 +42,11 @@ impl AttributionStore {
         Self::with_max_files(folder, MAX_FILES)
     }
 
-    pub fn with_max_files(folder: &Path, most: usize) -> io::Result<Self> {
+    pub fn with_max_files(folder: &Path, max_files: usize) -> io::Result<Self> {
         fs::create_dir_all(folder)?;
         let store = Self {
             folder: folder.to_owned(),
-            max_files: most.max(1),
+            max_files: max_files.max(1),
             count: AtomicUsize::new(0),
             next_temporary: AtomicUsize::new(0),
         };

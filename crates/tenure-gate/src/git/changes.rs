@@ -88,9 +88,9 @@ pub fn head_content(root: &Path, path: &Path) -> Result<Option<Vec<u8>>, GitErro
     let options = ["-z", "--full-tree", "HEAD", "--"].into_iter().map(OsString::from);
     let listed = GitQuery::new(root, "ls-tree", options.chain([path.into()])).output()?;
     let Some(id) = blob(&listed) else { return Ok(None) };
-    let mut question = GitQuery::new(root, "cat-file", [OsString::from("blob"), id]);
-    question.max_output_bytes = MAX_CONTENT_BYTES;
-    question.output().map(Some)
+    let mut query = GitQuery::new(root, "cat-file", [OsString::from("blob"), id]);
+    query.max_output_bytes = MAX_CONTENT_BYTES;
+    query.output().map(Some)
 }
 
 /// The id in the one line `MODE blob ID<tab>NAME`. A folder and a submodule have none.

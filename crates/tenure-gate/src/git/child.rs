@@ -66,8 +66,8 @@ struct OutputBuffers {
 /// Reads both streams as they come, then waits for the end of the process, all within `limit`.
 fn collect(
     child: &mut Child,
-    said: &mut OutputBuffers,
-    most: usize,
+    output: &mut OutputBuffers,
+    max_bytes: usize,
     limit: Duration,
 ) -> io::Result<CollectOutcome> {
     let deadline = now() + limit;
@@ -77,14 +77,14 @@ fn collect(
     while stdout.is_some() || stderr.is_some() {
         let streams = [stdout.as_ref().map(AsFd::as_fd), stderr.as_ref().map(AsFd::as_fd)];
         let Some([out, err]) = wait_for(streams, deadline)? else { return Ok(CollectOutcome::TimedOut) };
-        if out && !read_some(&mut stdout, &mut buffer, &mut said.stdout)? {
+        if out && !read_some(&mut stdout, &mut buffer, &mut output.stdout)? {
             stdout = None;
         }
-        if err && !read_some(&mut stderr, &mut buffer, &mut said.stderr)? {
+        if err && !read_some(&mut stderr, &mut buffer, &mut output.stderr)? {
             stderr = None;
         }
-        said.stderr.truncate(MAX_STDERR_BYTES);
-        if said.stdout.len() > most {
+        output.stderr.truncate(MAX_STDERR_BYTES);
+        if output.stdout.len() > max_bytes {
             return Ok(CollectOutcome::TooLarge);
         }
     }
@@ -98,8 +98,8 @@ fn wait_for(streams: [Option<BorrowedFd<'_>>; 2], deadline: Duration) -> io::Res
         streams.iter().flatten().map(|stream| PollFd::from_borrowed_fd(*stream, PollFlags::IN)).collect();
     loop {
         let remaining = deadline.saturating_sub(now());
-        let left = Timespec::try_from(remaining).map_err(io::Error::other)?;
-        match poll(&mut waiting, Some(&left)) {
+        let timeout = Timespec::try_from(remaining).map_err(io::Error::other)?;
+        match poll(&mut waiting, Some(&timeout)) {
             Err(Errno::INTR) => continue,
             Err(error) => return Err(error.into()),
             Ok(0) => return Ok(None),
@@ -150,8 +150,8 @@ mod tests {
         let mut command = Command::new("sh");
         let script = "sleep 600 & echo $! $$ > pids; printf %101s; wait";
         command.current_dir(folder.path()).args(["-c", script]);
-        let heard = run_bounded(command, "status", 100, LIMIT);
-        assert!(matches!(heard, Err(GitError::OutputTooLarge { subcommand: "status", .. })));
+        let result = run_bounded(command, "status", 100, LIMIT);
+        assert!(matches!(result, Err(GitError::OutputTooLarge { subcommand: "status", .. })));
         let pids = std::fs::read_to_string(folder.path().join("pids")).unwrap();
         let pids: Vec<_> =
             pids.split_whitespace().map(|pid| Pid::from_raw(pid.parse().unwrap()).unwrap()).collect();
@@ -171,9 +171,9 @@ mod tests {
             command.args(["-c", script]);
             command
         };
-        let heard = run_bounded(shell("printf %1000s; printf %100000s >&2"), "diff", 1000, LIMIT).unwrap();
-        assert_eq!((heard.stdout.len(), heard.stderr.len()), (1000, MAX_STDERR_BYTES));
-        let heard = run_bounded(shell("printf %1001s; sleep 600"), "diff", 1000, LIMIT);
-        assert!(matches!(heard, Err(GitError::OutputTooLarge { max_bytes: 1000, .. })));
+        let output = run_bounded(shell("printf %1000s; printf %100000s >&2"), "diff", 1000, LIMIT).unwrap();
+        assert_eq!((output.stdout.len(), output.stderr.len()), (1000, MAX_STDERR_BYTES));
+        let result = run_bounded(shell("printf %1001s; sleep 600"), "diff", 1000, LIMIT);
+        assert!(matches!(result, Err(GitError::OutputTooLarge { max_bytes: 1000, .. })));
     }
 }

@@ -51,8 +51,8 @@ fn collect_ignored(root: &Path, paths: &[&Path], found: &mut HashSet<PathBuf>) -
     Ok(())
 }
 
-fn is_outside_repository(said: &str) -> bool {
-    said.contains("is in submodule") || said.contains("beyond a symbolic link")
+fn is_outside_repository(message: &str) -> bool {
+    message.contains("is in submodule") || message.contains("beyond a symbolic link")
 }
 
 /// Each of these only reads; what is not here is not run.

@@ -78,11 +78,11 @@ impl<'a> GitQuery<'a> {
 
     /// What git answers, or nothing if it says no quietly (code 1): for questions about what may not be there.
     pub fn optional_output(&self) -> Result<Option<Vec<u8>>, GitError> {
-        let said = self.run()?;
-        match said.status.code() {
-            Some(0) => Ok(Some(said.stdout)),
+        let output = self.run()?;
+        match output.status.code() {
+            Some(0) => Ok(Some(output.stdout)),
             Some(1) => Ok(None),
-            _ => Err(self.error_from(&said)),
+            _ => Err(self.error_from(&output)),
         }
     }
 
@@ -110,8 +110,8 @@ impl<'a> GitQuery<'a> {
             }
         }
         command.env("LC_ALL", "C").env("GIT_TERMINAL_PROMPT", "0").env("GIT_NO_LAZY_FETCH", "1");
-        let told = self.environment.unwrap_or_default().iter().chain(self.location);
-        command.envs(told.map(|(name, value)| (name, value)));
+        let variables = self.environment.unwrap_or_default().iter().chain(self.location);
+        command.envs(variables.map(|(name, value)| (name, value)));
         if let Some(index) = self.index {
             command.env("GIT_INDEX_FILE", index);
         }
@@ -122,8 +122,8 @@ impl<'a> GitQuery<'a> {
         run_bounded(command, self.subcommand, self.max_output_bytes, LIMIT)
     }
 
-    fn error_from(&self, said: &ChildOutput) -> GitError {
-        let text = String::from_utf8_lossy(&said.stderr);
+    fn error_from(&self, output: &ChildOutput) -> GitError {
+        let text = String::from_utf8_lossy(&output.stderr);
         if text.contains("not a git repository") {
             return GitError::NotARepository;
         }
@@ -131,8 +131,8 @@ impl<'a> GitQuery<'a> {
             return GitError::Bare;
         }
         let line = text.lines().find(|line| !line.trim().is_empty()).unwrap_or("it said nothing");
-        let said = line.chars().filter(|letter| !letter.is_control()).take(300).collect();
-        GitError::Failed { subcommand: self.subcommand, message: said }
+        let message = line.chars().filter(|letter| !letter.is_control()).take(300).collect();
+        GitError::Failed { subcommand: self.subcommand, message }
     }
 }
 
@@ -193,9 +193,9 @@ mod tests {
             let result = GitQuery::new(folder.path(), subcommand, ["--help"]).output();
             assert!(matches!(result, Err(GitError::NotReadOnly(name)) if name == subcommand), "{subcommand}");
         }
-        let asked =
+        let query =
             GitQuery::new(folder.path(), "diff", ["--output=x", "--no-index", "/dev/null", "/etc/passwd"]);
-        assert!(matches!(asked.output(), Err(GitError::NotReadOnly("diff"))));
+        assert!(matches!(query.output(), Err(GitError::NotReadOnly("diff"))));
         assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
     }
 }

@@ -48,7 +48,7 @@ fn has_background_tasks(fields: &PayloadFields<'_>) -> bool {
 pub(super) fn render_response(event: Option<&HookEvent>, verdict: &HookVerdict) -> HookResponse {
     match verdict {
         // Never `permissionDecision: "allow"`: that would approve the call in the person's place.
-        HookVerdict::Allow { message: Some(note) } => context_response(event, note),
+        HookVerdict::Allow { message: Some(message) } => context_response(event, message),
         HookVerdict::Allow { message: None } | HookVerdict::Acknowledge => HookResponse::empty(),
         HookVerdict::Deny { reason, stop } => match event {
             None => HookResponse::blocked(reason),
@@ -75,8 +75,8 @@ fn denial(reason: &str, stop: bool) -> Value {
     answer
 }
 
-/// A note for the model, where the event takes one.
-pub(super) fn context_response(event: Option<&HookEvent>, note: &str) -> HookResponse {
+/// A message for the model, where the event takes one.
+pub(super) fn context_response(event: Option<&HookEvent>, message: &str) -> HookResponse {
     let name = match event {
         Some(HookEvent::BeforeWrite { .. }) => "PreToolUse",
         Some(HookEvent::AfterWrite { failed: false, .. } | HookEvent::AfterRead { .. }) => "PostToolUse",
@@ -84,5 +84,5 @@ pub(super) fn context_response(event: Option<&HookEvent>, note: &str) -> HookRes
         Some(HookEvent::Started) => "SessionStart",
         _ => return HookResponse::empty(),
     };
-    HookResponse::json(&json!({"hookSpecificOutput": {"hookEventName": name, "additionalContext": note}}))
+    HookResponse::json(&json!({"hookSpecificOutput": {"hookEventName": name, "additionalContext": message}}))
 }

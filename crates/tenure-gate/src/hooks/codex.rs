@@ -65,7 +65,7 @@ fn failed(fields: &PayloadFields<'_>) -> bool {
 
 pub(super) fn render_response(event: Option<&HookEvent>, verdict: &HookVerdict) -> HookResponse {
     match verdict {
-        HookVerdict::Allow { message: Some(note) } => claude::context_response(event, note),
+        HookVerdict::Allow { message: Some(message) } => claude::context_response(event, message),
         // An allowing answer counts as a hook that failed.
         HookVerdict::Allow { message: None } | HookVerdict::Acknowledge => HookResponse::empty(),
         HookVerdict::Deny { reason, .. } => match event {

@@ -39,15 +39,15 @@ pub(super) fn parse(fields: &PayloadFields<'_>) -> Result<HookPayload, PayloadEr
         "subagentStart" | "subagentStop" => parse_subagent_event(fields, moment),
         // It names a command and no tool.
         "beforeShellExecution" => parse_common(fields, moment, tool_access)
-            .map(|heard| HookPayload { event: HookEvent::BeforeToolCall, ..heard }),
+            .map(|payload| HookPayload { event: HookEvent::BeforeToolCall, ..payload }),
         _ => parse_tool_event(fields, moment),
     };
-    let heard = payload.and_then(|heard| {
+    let payload = payload.and_then(|payload| {
         // Both are the same where both are there; one name for it is enough.
-        let session = optional_id(fields, &["conversation_id"])?.unwrap_or(heard.session);
-        Ok(HookPayload { session, cwd: heard.cwd.or(workspace_root(fields)?), ..heard })
+        let session = optional_id(fields, &["conversation_id"])?.unwrap_or(payload.session);
+        Ok(HookPayload { session, cwd: payload.cwd.or(workspace_root(fields)?), ..payload })
     });
-    heard.map_err(|wrong| moment.error(wrong))
+    payload.map_err(|wrong| moment.error(wrong))
 }
 
 fn tool_access(tool: &str, input: &PayloadFields<'_>) -> Result<ToolAccess, PayloadErrorKind> {
@@ -91,17 +91,17 @@ fn parse_subagent_event(
     fields: &PayloadFields<'_>,
     moment: HookEventKind,
 ) -> Result<HookPayload, PayloadErrorKind> {
-    let heard = parse_common(fields, moment, tool_access)?;
+    let payload = parse_common(fields, moment, tool_access)?;
     let kind = fields.lenient_text("subagent_type").and_then(excerpt);
     let parent = optional_id(fields, &["parent_conversation_id"])?;
     let subagent =
         optional_id(fields, &["subagent_id"])?.map(|id| Subagent { id, kind: kind.clone(), parent });
     let task = fields.lenient_text("task").or(fields.lenient_text("description")).and_then(excerpt).or(kind);
     Ok(HookPayload {
-        subagent: subagent.or(heard.subagent.clone()),
+        subagent: subagent.or(payload.subagent.clone()),
         task,
         wait_policy: WaitPolicy::WaitForRetry,
-        ..heard
+        ..payload
     })
 }
 
@@ -126,13 +126,13 @@ pub(super) fn render_response(event: Option<&HookEvent>, verdict: &HookVerdict) 
         (HookVerdict::Deny { reason, .. }, Some(_)) => {
             HookResponse { stdout: "{}".to_owned(), ..HookResponse::log_only(reason.clone()) }
         }
-        (HookVerdict::Allow { message: Some(note) }, Some(HookEvent::BeforeWrite { .. })) => {
-            HookResponse::json(&json!({"permission": "allow", "agent_message": note}))
+        (HookVerdict::Allow { message: Some(message) }, Some(HookEvent::BeforeWrite { .. })) => {
+            HookResponse::json(&json!({"permission": "allow", "agent_message": message}))
         }
         (
-            HookVerdict::Allow { message: Some(note) },
+            HookVerdict::Allow { message: Some(message) },
             Some(HookEvent::Started | HookEvent::AfterWrite { .. }),
-        ) => HookResponse::json(&json!({"additional_context": note})),
+        ) => HookResponse::json(&json!({"additional_context": message})),
         (HookVerdict::Allow { .. } | HookVerdict::Acknowledge, Some(HookEvent::Prompted)) => {
             HookResponse::json(&json!({"continue": true}))
         }

@@ -147,7 +147,7 @@ impl<'de> DeserializeSeed<'de> for StrictValue<'_> {
     type Value = Value;
 
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Value, D::Error> {
-        let remaining = self.0.get().checked_sub(1).filter(|left| *left > 0);
+        let remaining = self.0.get().checked_sub(1).filter(|count| *count > 0);
         self.0.set(remaining.unwrap_or(0));
         if remaining.is_none() {
             return Err(D::Error::custom("too many values"));

@@ -38,7 +38,9 @@ fn failed(fields: &PayloadFields<'_>) -> bool {
 pub(super) fn render_response(event: Option<&HookEvent>, verdict: &HookVerdict) -> HookResponse {
     match verdict {
         // No note reaches the model before a call; the person sees this one.
-        HookVerdict::Allow { message: Some(note) } => HookResponse::json(&json!({"systemMessage": note})),
+        HookVerdict::Allow { message: Some(message) } => {
+            HookResponse::json(&json!({"systemMessage": message}))
+        }
         HookVerdict::Allow { message: None } | HookVerdict::Acknowledge => HookResponse::empty(),
         HookVerdict::Deny { reason, stop } => match event {
             None => HookResponse::blocked(reason),

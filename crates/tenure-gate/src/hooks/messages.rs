@@ -64,13 +64,13 @@ pub fn stale_content_message(verdict: &FileVerdict, ask: &FileAcquireRequest) ->
     let file = verdict.stale.first().or(ask.paths.first());
     let further: Vec<_> =
         verdict.stale.iter().skip(1).take(MAX_NAMED_FILES).map(|path| format!("`{}`", plain(path))).collect();
-    let others = match further.as_slice() {
+    let rest = match further.as_slice() {
         [] => String::new(),
-        others => format!(" The same is true of {}.", others.join(", ")),
+        rest => format!(" The same is true of {}.", rest.join(", ")),
     };
     format!(
         "{} was not written: it has changed since this session last read or wrote it, and this write would undo that \
-         change. Read the file again, keep what is new in it, and write it then: after reading it the write passes.{others}",
+         change. Read the file again, keep what is new in it, and write it then: after reading it the write passes.{rest}",
         name(file.map_or("", String::as_str)),
     )
 }
@@ -85,7 +85,7 @@ pub fn allow_message(verdict: &FileVerdict) -> Option<String> {
             plain(&held.owner.session)
         )
     });
-    let dirty = verdict.left_dirty.iter().take(MAX_NAMED_FILES).map(left_dirty);
+    let dirty = verdict.left_dirty.iter().take(MAX_NAMED_FILES).map(uncommitted_message);
     let texts: Vec<_> = held.chain(dirty).collect();
     (!texts.is_empty()).then(|| texts.join(" "))
 }
@@ -129,15 +129,15 @@ pub fn changed_since_start_message(file: &str) -> String {
 }
 
 /// A note beside a grant: the file is not as it was committed.
-fn left_dirty(left: &UncommittedFile) -> String {
+fn uncommitted_message(file: &UncommittedFile) -> String {
     format!(
         "{} has changes that are not committed: {} (session {}{}) left them {} ago. Keep them unless you are told otherwise, \
          and mention them when you commit this file.",
-        name(&left.path),
-        line(&left.owner.agent, 40),
-        line(&left.owner.session, 64),
-        task(&left.owner.task),
-        format_duration(left.left_ms),
+        name(&file.path),
+        line(&file.owner.agent, 40),
+        line(&file.owner.session, 64),
+        task(&file.owner.task),
+        format_duration(file.left_ms),
     )
 }
 
@@ -183,11 +183,11 @@ fn holder_description(verdict: &FileVerdict, ask: &FileAcquireRequest) -> String
 
 /// The other files of the call that are held.
 fn further_files(verdict: &FileVerdict) -> String {
-    let others: Vec<_> =
+    let rest: Vec<_> =
         verdict.held.iter().skip(1).take(MAX_NAMED_FILES).map(|held| plain(&held.path)).collect();
-    match others.as_slice() {
+    match rest.as_slice() {
         [] => String::new(),
-        others => format!(" The same call needs further files that are held: `{}`.", others.join("`, `")),
+        rest => format!(" The same call needs further files that are held: `{}`.", rest.join("`, `")),
     }
 }
 

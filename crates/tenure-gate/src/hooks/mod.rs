@@ -128,13 +128,13 @@ pub fn parse_payload(agent: CodingAgent, bytes: &[u8]) -> Result<HookPayload, Pa
 
 /// What to print, and how to exit, so that `agent` does as the verdict says.
 ///
-/// Without `heard` nobody knows which event is answered: then a denial takes the form that blocks whatever it is.
+/// Without `payload` nobody knows which event is answered: then a denial takes the form that blocks whatever it is.
 pub fn render_response(
     agent: CodingAgent,
     payload: Option<&HookPayload>,
     verdict: &HookVerdict,
 ) -> HookResponse {
-    let event = payload.map(|heard| &heard.event);
+    let event = payload.map(|payload| &payload.event);
     // A denial without a reason counts as none in Codex.
     let verdict = match verdict {
         HookVerdict::Deny { reason, stop } if reason.trim().is_empty() => {

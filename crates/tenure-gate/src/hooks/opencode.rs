@@ -90,7 +90,7 @@ fn parse_other_event(
     let input = properties.or(fields.nested_object(&["input"]));
     let properties = input.as_ref().unwrap_or(fields);
     let info = properties.object("info")?.unwrap_or_else(PayloadFields::empty);
-    let mut heard = base_payload(fields, properties)?;
+    let mut payload = base_payload(fields, properties)?;
     let is_idle = properties
         .nested_object(&["status"])
         .is_some_and(|status| status.lenient_text("type") == Some("idle"));
@@ -104,39 +104,39 @@ fn parse_other_event(
         "chat.message" => HookEventKind::Prompted,
         _ => HookEventKind::Other,
     };
-    heard.event = moment.to_event(ToolAccess::Nothing, Some("deleted"));
+    payload.event = moment.to_event(ToolAccess::Nothing, Some("deleted"));
     if let Some(parent) = parent {
         let kind = info.lenient_text("agent").and_then(excerpt);
-        heard.subagent = Some(Subagent { id: heard.session.clone(), kind, parent: Some(parent) });
-        heard.task = info.lenient_text("title").and_then(excerpt);
+        payload.subagent = Some(Subagent { id: payload.session.clone(), kind, parent: Some(parent) });
+        payload.task = info.lenient_text("title").and_then(excerpt);
     }
     if moment == HookEventKind::Prompted {
         let output = fields.object("output")?.unwrap_or_else(PayloadFields::empty);
-        heard.task = output.objects("parts").find_map(|part| prompt_excerpt(part.lenient_text("text")?));
+        payload.task = output.objects("parts").find_map(|part| prompt_excerpt(part.lenient_text("text")?));
     }
-    Ok(heard)
+    Ok(payload)
 }
 
 /// Whose session, where, and which call.
 fn base_payload(
     fields: &PayloadFields<'_>,
-    said: &PayloadFields<'_>,
+    properties: &PayloadFields<'_>,
 ) -> Result<HookPayload, PayloadErrorKind> {
-    let info = said.nested_object(&["info"]).unwrap_or_else(PayloadFields::empty);
-    let session = match optional_id(said, &["sessionID"])? {
+    let info = properties.nested_object(&["info"]).unwrap_or_else(PayloadFields::empty);
+    let session = match optional_id(properties, &["sessionID"])? {
         Some(session) => Some(session),
         None => optional_id(&info, &["id"])?,
     };
     let cwd = match optional_folder(fields, "directory")? {
         Some(folder) => Some(folder),
-        None => optional_folder(&info, "directory")?.or(optional_folder(said, "cwd")?),
+        None => optional_folder(&info, "directory")?.or(optional_folder(properties, "cwd")?),
     };
     Ok(HookPayload {
         session: session.ok_or(PayloadErrorKind::Missing("sessionID"))?,
         subagent: None,
         cwd,
         event: super::HookEvent::Other,
-        call: said.lenient_text("callID").and_then(valid_id),
+        call: properties.lenient_text("callID").and_then(valid_id),
         tool: None,
         task: None,
         wait_policy: WaitPolicy::WaitForRetry,
@@ -147,7 +147,7 @@ fn base_payload(
 /// process that says nothing for a denial.
 pub(super) fn render_response(verdict: &HookVerdict) -> HookResponse {
     let answer: Value = match verdict {
-        HookVerdict::Allow { message: Some(note) } => json!({"decision": "allow", "note": note}),
+        HookVerdict::Allow { message: Some(message) } => json!({"decision": "allow", "note": message}),
         HookVerdict::Allow { message: None } | HookVerdict::Acknowledge => json!({"decision": "allow"}),
         HookVerdict::Deny { reason, stop } => json!({"decision": "deny", "reason": reason, "stop": stop}),
     };

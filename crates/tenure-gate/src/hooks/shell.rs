@@ -212,8 +212,8 @@ impl ScriptParser<'_, '_> {
         let Some(name) = words.find(is_name) else { return };
         let words: Vec<ShellWord> = words.collect();
         let name = base(&name.text);
-        let wraps = |wanted: fn(&str) -> bool| {
-            WRAPPERS.contains(&name) && words.iter().any(|word| wanted(base(&word.text)))
+        let wraps = |predicate: fn(&str) -> bool| {
+            WRAPPERS.contains(&name) && words.iter().any(|word| predicate(base(&word.text)))
         };
         self.script.applies_a_patch |= is_patch(name) || wraps(is_patch);
         self.script.is_ambiguous |= wraps(may_change_folder)

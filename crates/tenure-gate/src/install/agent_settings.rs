@@ -66,7 +66,7 @@ pub const fn shell_variable(agent: CodingAgent) -> Option<&'static str> {
 
 /// What shall be in it, running `command`; with this shell, if it gets one.
 pub fn desired_settings(agent: CodingAgent, command: &str, shell: Option<String>) -> DesiredSettings {
-    let wanted = match agent {
+    let settings = match agent {
         CodingAgent::Claude => claude(command),
         CodingAgent::Codex => codex(command),
         CodingAgent::Gemini => gemini(command),
@@ -75,7 +75,7 @@ pub fn desired_settings(agent: CodingAgent, command: &str, shell: Option<String>
         CodingAgent::OpenCode => grouped(Vec::new()),
     };
     let variable = shell_variable(agent).map(|name| ShellVariable { name, value: shell });
-    DesiredSettings { variable, ..wanted }
+    DesiredSettings { variable, ..settings }
 }
 
 fn grouped(entries: Vec<(&'static str, Json)>) -> DesiredSettings {

@@ -83,6 +83,6 @@ impl InstallError {
     /// What the disk said about this file.
     pub(super) fn io_error(path: &std::path::Path) -> impl FnOnce(io::Error) -> Self {
         let path = path.to_owned();
-        move |said| InstallError::Disk { path, disk_error: said }
+        move |disk_error| InstallError::Disk { path, disk_error }
     }
 }

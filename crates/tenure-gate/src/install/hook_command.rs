@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use super::InstallError;
 
-/// `PROGRAM hook WHO`, quoted for a shell.
+/// `PROGRAM hook NAME`, quoted for a shell.
 pub fn hook_command(program: &Path, hook_name: &str) -> Result<String, InstallError> {
     Ok(format!("{} hook {hook_name}", shell_quote(program)?))
 }
@@ -12,15 +12,16 @@ pub fn hook_command(program: &Path, hook_name: &str) -> Result<String, InstallEr
 /// The same command behind a shell that says no in its place if the program is gone, for an agent that would go on.
 ///
 /// It names `sh`: whose shell an agent takes for its hooks is not known. Nothing stays between the agent and the program.
-pub fn guarded_command(command: &str, who: &str) -> String {
-    let program = command.strip_suffix(&format!(" hook {who}")).unwrap_or(command);
-    format!("{}{program}", guard_prefix(who))
+pub fn guarded_command(command: &str, hook_name: &str) -> String {
+    let program = command.strip_suffix(&format!(" hook {hook_name}")).unwrap_or(command);
+    format!("{}{program}", guard_prefix(hook_name))
 }
 
-fn guard_prefix(who: &str) -> String {
+fn guard_prefix(hook_name: &str) -> String {
     format!(
         "sh -c '[ -x \"$0\" ] || {{ echo \"Nothing was changed: $0 is gone, so nobody can say whether another agent is \
-         editing this. Ask the person to run: tenure install {who}\" >&2; exit 2; }}; exec \"$0\" hook {who}' "
+         editing this. Ask the person to run: tenure install {hook_name}\" >&2; exit 2; }}; \
+         exec \"$0\" hook {hook_name}' "
     )
 }
 
@@ -45,32 +46,33 @@ pub fn program_path(program: &Path) -> Result<&str, InstallError> {
 /// Whether we wrote this command: it is the one that is known, or that of a `tenure` somewhere else.
 ///
 /// Other tools have a `hook` of their own; theirs stay.
-pub fn is_own_command(command: &str, known: &[String], who: &str) -> bool {
-    let plain = without_guard(command, who);
+pub fn is_own_command(command: &str, known: &[String], hook_name: &str) -> bool {
+    let plain = without_guard(command, hook_name);
     if known.contains(&plain) {
         return true;
     }
-    program_of(command, who).is_some_and(|program| program.file_name().is_some_and(|name| name == "tenure"))
+    program_of(command, hook_name)
+        .is_some_and(|program| program.file_name().is_some_and(|name| name == "tenure"))
 }
 
 /// The program that such a command runs. Nothing, if the command is not of that form.
-pub fn program_of(command: &str, who: &str) -> Option<PathBuf> {
-    let plain = without_guard(command, who);
-    shell_unquote(plain.strip_suffix(&format!(" hook {who}"))?)
+pub fn program_of(command: &str, hook_name: &str) -> Option<PathBuf> {
+    let plain = without_guard(command, hook_name);
+    shell_unquote(plain.strip_suffix(&format!(" hook {hook_name}"))?)
 }
 
-/// The path in one word of a shell, as [`quoted`] writes it.
+/// The path in one word of a shell, as [`shell_quote`] writes it.
 pub fn shell_unquote(word: &str) -> Option<PathBuf> {
-    match word.strip_prefix('\'').and_then(|inner| inner.strip_suffix('\'')) {
-        Some(inner) => Some(inner.replace(r"'\''", "'").into()),
+    match word.strip_prefix('\'').and_then(|content| content.strip_suffix('\'')) {
+        Some(content) => Some(content.replace(r"'\''", "'").into()),
         None if word.contains([' ', '\'', '"', '\\', ';', '|', '&']) => None,
         None => Some(word.into()),
     }
 }
 
-fn without_guard(command: &str, who: &str) -> String {
-    let program = command.strip_prefix(&guard_prefix(who));
-    program.map_or_else(|| command.to_owned(), |program| format!("{program} hook {who}"))
+fn without_guard(command: &str, hook_name: &str) -> String {
+    let program = command.strip_prefix(&guard_prefix(hook_name));
+    program.map_or_else(|| command.to_owned(), |program| format!("{program} hook {hook_name}"))
 }
 
 #[cfg(test)]
@@ -108,15 +110,15 @@ mod tests {
             "{command}"
         );
         let run = || std::process::Command::new("sh").args(["-c", &command]).output().unwrap();
-        let said = run();
-        assert_eq!((said.status.code(), said.stdout.as_slice()), (Some(2), b"".as_slice()));
-        assert!(String::from_utf8(said.stderr).unwrap().contains("tenure install codex"));
+        let output = run();
+        assert_eq!((output.status.code(), output.stdout.as_slice()), (Some(2), b"".as_slice()));
+        assert!(String::from_utf8(output.stderr).unwrap().contains("tenure install codex"));
         std::fs::create_dir(program.parent().unwrap()).unwrap();
         std::fs::write(&program, "#!/bin/sh\necho \"$@\"\n").unwrap();
         let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
         std::fs::set_permissions(&program, mode).unwrap();
-        let said = run();
-        assert_eq!((said.status.code(), said.stdout.as_slice()), (Some(0), b"hook codex\n".as_slice()));
+        let output = run();
+        assert_eq!((output.status.code(), output.stdout.as_slice()), (Some(0), b"hook codex\n".as_slice()));
         let renamed = guarded_command("/build/tenure-1 hook codex", "codex");
         assert!(!is_own_command(&renamed, &[], "codex"));
         assert!(is_own_command(&renamed, &["/build/tenure-1 hook codex".to_owned()], "codex"));

@@ -73,28 +73,31 @@ pub fn is_complete(text: &str, desired: &DesiredSettings, ours: &OwnCommands<'_>
 
 /// The commands that an entry of an event runs.
 pub fn entry_commands(entry: &Value) -> impl Iterator<Item = &str> {
-    let inner = entry.get("hooks").and_then(Value::as_array).into_iter().flatten();
-    [entry].into_iter().chain(inner).filter_map(|run| run.get("command").and_then(Value::as_str))
+    let nested = entry.get("hooks").and_then(Value::as_array).into_iter().flatten();
+    [entry].into_iter().chain(nested).filter_map(|run| run.get("command").and_then(Value::as_str))
 }
 
 /// The document with what is wanted, and which members had to be made for it (`/hooks/Stop`).
-pub fn add_entries(text: &str, wanted: &DesiredSettings) -> Result<(String, Vec<String>), SettingsEditError> {
+pub fn add_entries(
+    text: &str,
+    desired: &DesiredSettings,
+) -> Result<(String, Vec<String>), SettingsEditError> {
     let mut text = text.to_owned();
     let mut made = Vec::new();
     check_shape(&scan(&text)?)?;
-    for (key, value) in &wanted.top {
+    for (key, value) in &desired.top {
         let root = scan(&text)?;
         if root.get(key).is_none() {
             text = set(&text, &root, key, value);
             made.push(format!("/{key}"));
         }
     }
-    if let Some(variable) = &wanted.variable {
+    if let Some(variable) = &desired.variable {
         let (added, more) = variable.add(&text)?;
         text = added;
         made.extend(more);
     }
-    for (event, entry) in &wanted.entries {
+    for (event, entry) in &desired.entries {
         let root = scan(&text)?;
         match root.get("hooks") {
             None => {
@@ -122,7 +125,7 @@ pub fn add_entries(text: &str, wanted: &DesiredSettings) -> Result<(String, Vec<
 /// and where nobody knows, we did.
 pub fn remove_entries(
     text: &str,
-    wanted: &DesiredSettings,
+    desired: &DesiredSettings,
     ours: &OwnCommands<'_>,
     made: Option<&[String]>,
 ) -> Result<String, SettingsEditError> {
@@ -131,13 +134,13 @@ pub fn remove_entries(
     check_shape(&scan(&text)?)?;
     loop {
         let root = scan(&text)?;
-        let Some(next) = remove_first_own(&text, &root, wanted.shape, ours, &may_go) else { break };
+        let Some(next) = remove_first_own(&text, &root, desired.shape, ours, &may_go) else { break };
         text = next;
     }
-    if let Some(variable) = &wanted.variable {
+    if let Some(variable) = &desired.variable {
         text = variable.remove(&text, &may_go)?;
     }
-    for (key, value) in &wanted.top {
+    for (key, value) in &desired.top {
         let root = scan(&text)?;
         let members = root.members().unwrap_or_default();
         let place = members.iter().position(|member| member.key == *key);
@@ -217,10 +220,10 @@ fn check_shape(root: &Node) -> Result<(), SettingsEditError> {
 }
 
 /// Whether the entries of the events that are wanted can be added to.
-pub fn check_event_shapes(text: &str, wanted: &DesiredSettings) -> Result<(), SettingsEditError> {
+pub fn check_event_shapes(text: &str, desired: &DesiredSettings) -> Result<(), SettingsEditError> {
     let root = scan(text)?;
     let Some(hooks) = root.get("hooks") else { return Ok(()) };
-    for (event, _) in &wanted.entries {
+    for (event, _) in &desired.entries {
         if hooks.get(event).is_some_and(|entries| entries.items().is_none()) {
             return Err(SettingsEditError::UnexpectedShape(format!("`hooks.{event}` is no array")));
         }

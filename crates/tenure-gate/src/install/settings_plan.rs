@@ -22,7 +22,7 @@ pub fn plan_install(agent: CodingAgent, place: &InstallContext) -> Result<Instal
     let shell = shell::shell_for_agent(agent, place, &mut plan)?;
     let gets_shell = shell.is_some();
     plan.notes.splice(0..0, notes(agent, place.scope, gets_shell));
-    let wanted = desired_settings(agent, &command, shell);
+    let desired = desired_settings(agent, &command, shell);
     let record = InstallRecord::load(place, &path)?;
     let current = read_text(&path)?;
     let switch = current.as_ref().and_then(|text| hooks_disabling_setting(agent, text));
@@ -41,8 +41,8 @@ pub fn plan_install(agent: CodingAgent, place: &InstallContext) -> Result<Instal
     let known: Vec<_> =
         [command.clone()].into_iter().chain(record.as_ref().map(|it| it.command.clone())).collect();
     let ours = OwnCommands { known: &known, hook_name: agent.as_str() };
-    if !current.as_ref().is_some_and(|text| is_complete(text, &wanted, &ours)) {
-        write(&mut plan, place, &path, current, record, &wanted, &ours)?;
+    if !current.as_ref().is_some_and(|text| is_complete(text, &desired, &ours)) {
+        write(&mut plan, place, &path, current, record, &desired, &ours)?;
     }
     if gets_shell {
         shell::plan_link(&mut plan, place)?;
@@ -57,14 +57,14 @@ fn write(
     path: &Path,
     current: Option<String>,
     record: Option<InstallRecord>,
-    wanted: &DesiredSettings,
+    desired: &DesiredSettings,
     ours: &OwnCommands<'_>,
 ) -> Result<(), InstallError> {
-    let original = original_text(path, current.as_deref(), record.as_ref(), wanted, ours)?;
+    let original = original_text(path, current.as_deref(), record.as_ref(), desired, ours)?;
     let base = original.as_deref().filter(|text| !text.trim().is_empty()).unwrap_or("{}\n");
     let to_install_error = |unfit| settings_error(path, unfit);
-    check_event_shapes(base, wanted).map_err(to_install_error)?;
-    let (content, made) = add_entries(base, wanted).map_err(to_install_error)?;
+    check_event_shapes(base, desired).map_err(to_install_error)?;
+    let (content, made) = add_entries(base, desired).map_err(to_install_error)?;
 
     let kept = original.map(String::into_bytes);
     let mut remembered = InstallRecord::new(path, content.as_bytes(), kept);
@@ -105,10 +105,10 @@ fn plan_removal(
         InstallPlan { cleanup_changes: InstallRecord::plan_removal(place, path)?, ..InstallPlan::default() };
     let Some(current) = current else { return Ok(plan) };
     let command = hook_command(&place.program, agent.as_str())?;
-    let wanted = desired_settings(agent, &command, None);
+    let desired = desired_settings(agent, &command, None);
     let known: Vec<_> = [command].into_iter().chain(record.as_ref().map(|it| it.command.clone())).collect();
     let ours = OwnCommands { known: &known, hook_name: agent.as_str() };
-    let original = original_text(path, Some(&current), record.as_ref(), &wanted, &ours)?;
+    let original = original_text(path, Some(&current), record.as_ref(), &desired, &ours)?;
     let before = current.clone().into_bytes();
     let path = path.to_owned();
     match original {
@@ -137,7 +137,7 @@ fn original_text(
     path: &Path,
     current: Option<&str>,
     record: Option<&InstallRecord>,
-    wanted: &DesiredSettings,
+    desired: &DesiredSettings,
     ours: &OwnCommands<'_>,
 ) -> Result<Option<String>, InstallError> {
     let Some(current) = current else { return Ok(None) };
@@ -150,7 +150,7 @@ fn original_text(
         record => {
             let made = record.map(|record| record.made.as_slice());
             let stripped =
-                remove_entries(current, wanted, ours, made).map_err(|unfit| settings_error(path, unfit))?;
+                remove_entries(current, desired, ours, made).map_err(|unfit| settings_error(path, unfit))?;
             let is_only_ours = record.is_some_and(|record| !record.had_original) && is_empty(&stripped);
             Ok((!is_only_ours).then_some(stripped))
         }

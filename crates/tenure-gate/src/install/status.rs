@@ -111,9 +111,9 @@ fn in_settings(agent: CodingAgent, text: &str, record: Option<&InstallRecord>) -
     if let [program] = &*found.programs
         && let Ok(command) = hook_command(program, hook_name)
     {
-        let wanted = DesiredSettings { variable: None, ..desired_settings(agent, &command, None) };
+        let desired = DesiredSettings { variable: None, ..desired_settings(agent, &command, None) };
         found.is_complete =
-            is_complete(text, &wanted, &OwnCommands { known: &[known, vec![command]].concat(), hook_name });
+            is_complete(text, &desired, &OwnCommands { known: &[known, vec![command]].concat(), hook_name });
     }
     if agent == CodingAgent::Claude {
         let shell = document.pointer("/env/CLAUDE_CODE_SHELL").and_then(Value::as_str);

@@ -90,8 +90,8 @@ fn inode_resource(reached: &ResolvedPath, folded: &[OsString]) -> Option<String>
 /// The same file under the names that it has through other mounts.
 fn other_names(mounts: &Mounts, reached: &ResolvedPath) -> Vec<ResolvedPath> {
     let names = mounts.path_aliases(&reached.path);
-    let others = names.into_iter().filter_map(|name| resolve(&name).ok());
-    others.filter(|other| other.path != reached.path && is_same(other, reached)).collect()
+    let aliases = names.into_iter().filter_map(|name| resolve(&name).ok());
+    aliases.filter(|other| other.path != reached.path && is_same(other, reached)).collect()
 }
 
 /// Whether two are really one, and not hidden behind another mount: by the file, or the folder where it would be.

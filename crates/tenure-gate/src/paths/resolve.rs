@@ -45,7 +45,7 @@ pub(super) fn resolve(whole: &Path) -> Result<ResolvedPath, PathError> {
         Ok(Some(reached)) => Ok(reached),
         Err(errno) => Err(errno),
     };
-    reached.map_err(|said| PathError::from_errno(whole, said))
+    reached.map_err(|errno| PathError::from_errno(whole, errno))
 }
 
 /// Where this absolute path leads, without following a link that has this very name.
@@ -57,7 +57,7 @@ pub(super) fn resolve_entry(whole: &Path) -> Result<ResolvedPath, PathError> {
     }
     let folder = resolve(folder)?;
     let path = folder.path.join(last);
-    let found = stat_if_present(&path).map_err(|said| PathError::from_errno(whole, said))?;
+    let found = stat_if_present(&path).map_err(|errno| PathError::from_errno(whole, errno))?;
     let missing = if found.is_some() { 0 } else { 1 };
     Ok(ResolvedPath { path, found, missing, ends_as_folder: false })
 }
@@ -83,7 +83,7 @@ fn resolve_with_kernel(whole: &Path) -> Result<Option<ResolvedPath>, Errno> {
     let file = match open(whole, OFlags::PATH | OFlags::CLOEXEC, Mode::empty()) {
         Ok(file) => file,
         Err(Errno::NOENT) => return Ok(None),
-        Err(said) => return Err(said),
+        Err(errno) => return Err(errno),
     };
     let Ok(name) = readlink(format!("/proc/self/fd/{}", file.as_raw_fd()), Vec::new()) else {
         return Ok(None);
@@ -132,7 +132,7 @@ fn resolve_stepwise(whole: &Path) -> Result<ResolvedPath, Errno> {
             // No link.
             Err(Errno::INVAL) => {}
             Err(Errno::NOENT) => missing = 1,
-            Err(said) => return Err(said),
+            Err(errno) => return Err(errno),
         }
     }
     let found = if missing > 0 { None } else { stat_if_present(&path)? };
@@ -145,7 +145,7 @@ fn stat_if_present(path: &Path) -> Result<Option<Stat>, Errno> {
     match lstat(path) {
         Ok(about) => Ok(Some(about)),
         Err(Errno::NOENT) => Ok(None),
-        Err(said) => Err(said),
+        Err(errno) => Err(errno),
     }
 }
 

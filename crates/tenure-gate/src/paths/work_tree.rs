@@ -97,7 +97,7 @@ fn git_dir_of(root: &Path) -> Result<Option<PathBuf>, PathError> {
         Err(Errno::NOTDIR) => pointer(root, &git),
         // Whoever may not look into it may still write beside it.
         Err(Errno::ACCESS) => Ok(is_folder(&git).then_some(git)),
-        Err(said) => Err(PathError::from_errno(&git, said)),
+        Err(errno) => Err(PathError::from_errno(&git, errno)),
     }
 }
 

@@ -73,14 +73,14 @@ impl TreeWatch {
         Self::open_with_limit(tree, limit.map_or(MAX_FOLDERS, |limit| MAX_FOLDERS.min(limit / LIMIT_SHARE)))
     }
 
-    pub fn open_with_limit(tree: &WorkTree, most_folders: usize) -> io::Result<Self> {
+    pub fn open_with_limit(tree: &WorkTree, max_folders: usize) -> io::Result<Self> {
         let inotify = init(CreateFlags::CLOEXEC | CreateFlags::NONBLOCK)?;
         let mut watch = Self {
             root: tree.root.clone(),
             git_dir: tree.git_dir.clone(),
             inotify,
             folders: WatchedFolders::default(),
-            max_folders: most_folders,
+            max_folders,
             coverage: WatchCoverage::default(),
             git_watch: None,
             is_git_at_work: false,

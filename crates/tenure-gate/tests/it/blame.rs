@@ -101,12 +101,12 @@ fn lines_committed_to_head_are_blamed_as_committed() {
     repository.write(path, "one\n2\nthree\n");
     let now = fs::read(repository.root.join(path)).unwrap();
     let edited = start.after_edit(&now, &author("anna", 1));
-    let told = |head: Option<&[u8]>| {
+    let letters = |head: Option<&[u8]>| {
         blame_letters(&edited, "one\n2\nthree\n", head.map(|head| std::str::from_utf8(head).unwrap()))
     };
-    assert_eq!(told(head().as_deref()), ".aa");
+    assert_eq!(letters(head().as_deref()), ".aa");
     repository.commit(&[]);
-    assert_eq!(told(head().as_deref()), "...");
+    assert_eq!(letters(head().as_deref()), "...");
 }
 
 #[test]

@@ -134,12 +134,13 @@ fn thousands_of_paths_are_queried_in_batches() {
     let repository = Repository::new();
     repository.commit(&[("base", "x\n")]);
     let folder = "a-rather-long-folder-name/".repeat(4);
-    let asked: Vec<_> = (0..3_000).map(|number| PathBuf::from(format!("{folder}file-{number}"))).collect();
-    for path in asked.iter().step_by(500) {
+    let requested: Vec<_> =
+        (0..3_000).map(|number| PathBuf::from(format!("{folder}file-{number}"))).collect();
+    for path in requested.iter().step_by(500) {
         repository.write(path, "x\n");
     }
-    let expected: Vec<_> = asked.iter().step_by(500).cloned().collect();
-    assert_eq!(dirty_paths(&repository.root, &asked).unwrap(), expected);
+    let expected: Vec<_> = requested.iter().step_by(500).cloned().collect();
+    assert_eq!(dirty_paths(&repository.root, &requested).unwrap(), expected);
 }
 
 #[test]
@@ -225,11 +226,11 @@ fn head_content_is_complete_or_an_error() {
 
 #[test]
 fn a_submodule_reports_its_dirty_files_itself() {
-    let inner = Repository::new();
-    inner.commit(&[("file", "x\n")]);
+    let submodule = Repository::new();
+    submodule.commit(&[("file", "x\n")]);
     let repository = Repository::new();
     repository.commit(&[("a", "x\n")]);
-    repository.git(&["submodule", "--quiet", "add", inner.root.to_str().unwrap(), "sub"]);
+    repository.git(&["submodule", "--quiet", "add", submodule.root.to_str().unwrap(), "sub"]);
     let commit = repository.commit(&[]);
     let changed = committed_paths(&repository.root, None, &commit).unwrap();
     assert_eq!(changed, paths([".gitmodules", "sub"]));
@@ -296,8 +297,8 @@ fn missing_repositories_bare_repositories_and_invalid_ids_have_different_errors(
     let repository = Repository::new();
     repository.commit(&[("a", "x\n")]);
     for strange in ["--output=x", "-p", "main", "", "HEAD --", &"0".repeat(40), &"g".repeat(40)] {
-        let asked = committed_paths(&repository.root, None, strange);
-        assert!(matches!(asked, Err(GitError::Failed { .. })), "{strange}: {asked:?}");
+        let result = committed_paths(&repository.root, None, strange);
+        assert!(matches!(result, Err(GitError::Failed { .. })), "{strange}: {result:?}");
     }
 }
 
@@ -305,12 +306,12 @@ fn missing_repositories_bare_repositories_and_invalid_ids_have_different_errors(
 fn a_missing_git_is_reported() {
     // A process of its own, since PATH belongs to the whole process.
     let program = std::env::current_exe().unwrap();
-    let asked = Command::new(program)
+    let child = Command::new(program)
         .args(["--exact", "git::child_queries_without_git", "--ignored", "--nocapture"])
         .env("PATH", "")
         .output()
         .unwrap();
-    let output = String::from_utf8_lossy(&asked.stdout);
+    let output = String::from_utf8_lossy(&child.stdout);
     assert!(output.contains("there is no `git` in PATH"), "{output}");
 }
 
@@ -342,13 +343,13 @@ fn every_started_git_is_read_only() {
     );
     fs::write(&git, script).unwrap();
     fs::set_permissions(&git, fs::Permissions::from_mode(0o755)).unwrap();
-    let asked = Command::new(std::env::current_exe().unwrap())
+    let child = Command::new(std::env::current_exe().unwrap())
         .args(["--exact", "git::child_runs_every_query", "--ignored", "--nocapture"])
         .env("ROOT_OF_THE_TEST", &repository.root)
         .env("PATH", format!("{}:{path}", git.parent().unwrap().display()))
         .output()
         .unwrap();
-    assert!(asked.status.success(), "{}", String::from_utf8_lossy(&asked.stdout));
+    assert!(child.status.success(), "{}", String::from_utf8_lossy(&child.stdout));
     let calls = fs::read_to_string(calls).unwrap();
     assert!(calls.lines().count() >= 40, "{calls}");
     // Patterns are patterns only where an agent's own command line is asked about.
@@ -422,7 +423,7 @@ fn inherited_git_variables_do_not_select_another_repository() {
     repository.write("a", "y\n");
     let other = Repository::new();
     let program = std::env::current_exe().unwrap();
-    let asked = Command::new(program)
+    let child = Command::new(program)
         .args(["--exact", "git::child_queries_inside_another_hook", "--ignored", "--nocapture"])
         .env("ROOT_OF_THE_TEST", &repository.root)
         .env("GIT_DIR", other.root.join(".git"))
@@ -431,8 +432,8 @@ fn inherited_git_variables_do_not_select_another_repository() {
         .env("GIT_LITERAL_PATHSPECS", "0")
         .output()
         .unwrap();
-    let said = String::from_utf8_lossy(&asked.stdout);
-    assert!(said.contains("dirty: [\"a\"]"), "{said}");
+    let output = String::from_utf8_lossy(&child.stdout);
+    assert!(output.contains("dirty: [\"a\"]"), "{output}");
 }
 
 #[test]

@@ -53,19 +53,19 @@ fn ignored_paths_are_matched_literally() {
 
 #[test]
 fn paths_outside_the_repository_are_not_ignored_and_do_not_affect_the_rest() {
-    let inner = Repository::new();
-    inner.commit(&[("file", "x\n")]);
+    let submodule = Repository::new();
+    submodule.commit(&[("file", "x\n")]);
     let repository = Repository::new();
     repository.commit(&[(".gitignore", "*.log\n"), ("folder/a", "x\n")]);
-    repository.git(&["submodule", "--quiet", "add", inner.root.to_str().unwrap(), "inner"]);
+    repository.git(&["submodule", "--quiet", "add", submodule.root.to_str().unwrap(), "inner"]);
     symlink("folder", repository.root.join("link")).unwrap();
-    let mut asked: Vec<PathBuf> = (0..20).map(|number| format!("{number}.log").into()).collect();
-    let mut expected = asked.clone();
+    let mut requested: Vec<PathBuf> = (0..20).map(|number| format!("{number}.log").into()).collect();
+    let mut expected = requested.clone();
     for (at, name) in [(3, "inner/x.log"), (7, "link/x.log"), (11, "../out.log"), (12, "/abs.log"), (24, "")]
     {
-        asked.insert(at, name.into());
+        requested.insert(at, name.into());
     }
-    assert_eq!(ignored_paths(&repository.root, &asked).unwrap(), expected);
+    assert_eq!(ignored_paths(&repository.root, &requested).unwrap(), expected);
     expected.clear();
     assert_eq!(ignored_paths(&repository.root, &paths(["inner/x.log"])).unwrap(), expected);
 }

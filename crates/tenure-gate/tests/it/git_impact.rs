@@ -236,16 +236,18 @@ fn environment_and_options_select_the_repository() {
     let line = format!("git --git-dir={} --work-tree ../repo stash", git_dir.display());
     assert_eq!(predict_impact(&split_arguments(&line), &elsewhere, &[]).unwrap(), Some(expected));
     // The folder in which git runs is the tree, if only the repository is named: all that is tracked is missing in it.
-    let said = predict_impact(&split_arguments("git stash"), &elsewhere, &environment[..1]).unwrap().unwrap();
-    assert_eq!((said.root, said.paths.len()), (elsewhere.clone(), 5));
+    let prediction =
+        predict_impact(&split_arguments("git stash"), &elsewhere, &environment[..1]).unwrap().unwrap();
+    assert_eq!((prediction.root, prediction.paths.len()), (elsewhere.clone(), 5));
 
     let index = variable("GIT_INDEX_FILE", &repository.sibling_path("index"));
     fs::copy(git_dir.join("index"), &index.1).unwrap();
     repository.git(&["add", "u"]);
     assert_eq!(predicted_paths(&repository.root, "git checkout-index -fa"), paths(["a"]));
     assert_eq!(predicted_paths(&repository.root, "git clean -f"), paths(["d/u"]));
-    let said = predict_impact(&split_arguments("git clean -f"), &repository.root, &[index]).unwrap().unwrap();
-    assert_eq!(said.paths, paths(["d/u", "u"]));
+    let prediction =
+        predict_impact(&split_arguments("git clean -f"), &repository.root, &[index]).unwrap().unwrap();
+    assert_eq!(prediction.paths, paths(["d/u", "u"]));
 }
 
 #[test]
@@ -256,10 +258,13 @@ fn worktree_remove_predicts_all_of_its_files() {
     fs::write(tree.join("u"), "mine\n").unwrap();
     fs::write(tree.join("x.log"), "mine\n").unwrap();
     for line in ["git worktree remove --force ../deep/tree", "git worktree remove tree"] {
-        let said = predict_impact(&split_arguments(line), &repository.root, &[]).unwrap().unwrap();
-        assert_eq!((said.root.as_path(), said.command.as_str()), (tree.as_path(), "git worktree remove"));
-        assert_eq!(said.paths, paths([".gitignore", "a", "b", "d/a", "d/b", "new", "u"]));
-        assert_eq!(said.ignored, paths(["x.log"]));
+        let prediction = predict_impact(&split_arguments(line), &repository.root, &[]).unwrap().unwrap();
+        assert_eq!(
+            (prediction.root.as_path(), prediction.command.as_str()),
+            (tree.as_path(), "git worktree remove")
+        );
+        assert_eq!(prediction.paths, paths([".gitignore", "a", "b", "d/a", "d/b", "new", "u"]));
+        assert_eq!(prediction.ignored, paths(["x.log"]));
     }
 }
 

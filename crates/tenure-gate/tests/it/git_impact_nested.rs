@@ -51,8 +51,8 @@ fn clean_predicts_all_files_of_a_nested_repository() {
     assert_eq!(run_and_compare(&with_nested(), "", "git clean -ff", &[]), 0);
     assert_eq!(run_and_compare(&with_nested(), "", "git clean -ffd", &all), 6);
     assert_eq!(run_and_compare(&with_nested(), "", "git clean -f -d --force -- inner", &all), 6);
-    let said = impact(&with_nested(), "git clean -ffd").unwrap();
-    assert_eq!(said.ignored, paths(["inner/deep/z.log", "inner/z.log"]));
+    let prediction = impact(&with_nested(), "git clean -ffd").unwrap();
+    assert_eq!(prediction.ignored, paths(["inner/deep/z.log", "inner/z.log"]));
 }
 
 #[test]
@@ -74,7 +74,9 @@ fn removing_a_submodule_predicts_all_its_files() {
 
 #[test]
 fn recursion_into_submodules_is_reported() {
-    let recurses = |repository: &Repository, line: &str| impact(repository, line).map(|said| said.submodules);
+    let recurses = |repository: &Repository, line: &str| {
+        impact(repository, line).map(|prediction| prediction.submodules)
+    };
     let repository = with_submodule();
     assert_eq!(recurses(&repository, "git reset --hard --recurse-submodules"), Some(true));
     assert_eq!(recurses(&repository, "git reset --hard"), None);
@@ -95,7 +97,8 @@ fn removed_ignored_files_are_reported_separately() {
     let repository = dirty_repository();
     repository.write("d/y.log", "mine\n");
     repository.write("only.log/z", "mine\n");
-    let ignored = |line: &str| impact(&repository, line).map(|said| said.ignored).unwrap_or_default();
+    let ignored =
+        |line: &str| impact(&repository, line).map(|prediction| prediction.ignored).unwrap_or_default();
     let all = paths(["d/y.log", "only.log", "x.log"]);
     for line in ["git clean -fdx", "git clean -fdX", "git stash -a", "git -C d stash -a"] {
         assert_eq!(ignored(line), all, "{line}");

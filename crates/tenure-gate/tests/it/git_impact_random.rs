@@ -294,8 +294,8 @@ impl RandomRepository {
 
     fn ignored(&self) -> BTreeSet<PathBuf> {
         let options = ["ls-files", "--others", "--ignored", "--exclude-standard", "-z"];
-        let said = git_command(&self.repository.root).args(options).output().unwrap();
-        said.stdout.split(|byte| *byte == 0).map(path).collect()
+        let output = git_command(&self.repository.root).args(options).output().unwrap();
+        output.stdout.split(|byte| *byte == 0).map(path).collect()
     }
 
     /// Whether the command changed anything. Whatever it changed was named.
@@ -314,7 +314,7 @@ impl RandomRepository {
         let trace = self.repository.sibling_path("trace");
         let _ = fs::remove_file(&trace);
         run.env("GIT_TRACE", &trace);
-        let said = run.args(&words[1..]).output().unwrap();
+        let output = run.args(&words[1..]).output().unwrap();
         let mut lost = lost_paths(&before, &contents(&self.repository.root));
         // Also what only looks the same: git would be refused there in the middle.
         lost.extend(rewritten_paths(&stamps_before, &self.repository.root));
@@ -330,7 +330,7 @@ impl RandomRepository {
         assert!(
             missed.is_empty(),
             "{words:?} in {folder:?} lost {missed:?}\nnamed: {paths:?}\n{}{}",
-            String::from_utf8_lossy(&said.stderr),
+            String::from_utf8_lossy(&output.stderr),
             String::from_utf8_lossy(&status.stdout),
         );
         !lost.is_empty()

@@ -2,7 +2,7 @@
 
 mod cursor;
 mod fixtures;
-mod malformed;
+mod invalid_payloads;
 mod messages;
 mod opencode;
 mod patches;

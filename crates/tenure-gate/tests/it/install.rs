@@ -134,12 +134,12 @@ fn uninstalling_keeps_hooks_of_other_tools() {
     settings["hooks"]["Notification"] = json!([{"hooks": [theirs]}]);
     project.write(path, settings.to_string());
     project.uninstall(InstallTarget::Agent(CodingAgent::Claude));
-    let left: Value = serde_json::from_str(&project.read(path)).unwrap();
+    let remaining: Value = serde_json::from_str(&project.read(path)).unwrap();
     let group = json!([{"hooks": [theirs]}]);
     let expected = json!({"hooks": {
         "PreToolUse": [{"matcher": "*", "hooks": [theirs]}], "Stop": group, "Notification": group,
     }});
-    assert_eq!(left, expected);
+    assert_eq!(remaining, expected);
 }
 
 #[test]

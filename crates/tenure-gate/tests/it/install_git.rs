@@ -38,9 +38,9 @@ impl HookSetup {
     /// What the program was told since the last time.
     fn recorded_calls(&self) -> String {
         let path = self.repository.sibling_path("told");
-        let told = fs::read_to_string(&path).unwrap_or_default();
+        let calls = fs::read_to_string(&path).unwrap_or_default();
         let _ = fs::remove_file(path);
-        told
+        calls
     }
 
     /// What git does, whether it succeeds or not.
@@ -70,21 +70,21 @@ fn every_kind_of_commit_runs_the_hooks() {
     set.project.install(InstallTarget::Git);
     assert!(set.commit().status.success());
     let commit = set.repository.git(&["rev-parse", "HEAD"]);
-    let told = set.recorded_calls();
-    assert!(told.starts_with("told hook git pre-commit\n"), "{told}");
-    assert!(told.contains("told hook git post-commit\n"), "{told}");
+    let calls = set.recorded_calls();
+    assert!(calls.starts_with("told hook git pre-commit\n"), "{calls}");
+    assert!(calls.contains("told hook git post-commit\n"), "{calls}");
     assert!(
-        told.contains(&format!(
+        calls.contains(&format!(
             "told hook git reference-transaction committed\n{} {commit} HEAD\n",
             "0".repeat(40)
         )),
-        "{told}"
+        "{calls}"
     );
-    assert!(!told.contains("prepared"), "{told}");
+    assert!(!calls.contains("prepared"), "{calls}");
 
     set.repository.git(&["commit", "--allow-empty", "--quiet", "--no-verify", "--message", "y"]);
-    let told = set.recorded_calls();
-    assert!(!told.contains("pre-commit") && told.contains("post-commit"), "{told}");
+    let calls = set.recorded_calls();
+    assert!(!calls.contains("pre-commit") && calls.contains("post-commit"), "{calls}");
 
     let tree = set.repository.git(&["write-tree"]);
     let manual = set.repository.git(&["commit-tree", &tree, "-p", "HEAD", "-m", "z"]);
@@ -101,8 +101,8 @@ fn reference_updates_yield_the_committed_paths() {
     set.repository.commit(&[("base", "1\n")]);
     set.project.install(InstallTarget::Git);
     let committed = |expected: &[(&str, &[&str])]| {
-        let told = set.recorded_calls();
-        let found: Vec<_> = branch_updates(told.as_bytes())
+        let calls = set.recorded_calls();
+        let found: Vec<_> = branch_updates(calls.as_bytes())
             .into_iter()
             .map(|step| {
                 let paths =
@@ -114,7 +114,7 @@ fn reference_updates_yield_the_committed_paths() {
             .iter()
             .map(|(name, paths)| ((*name).to_owned(), paths.iter().map(PathBuf::from).collect::<Vec<_>>()))
             .collect();
-        assert_eq!(found, expected, "{told}");
+        assert_eq!(found, expected, "{calls}");
     };
     set.repository.commit(&[("a", "1\n"), ("b", "1\n")]);
     committed(&[("refs/heads/main", &["a", "b"])]);
@@ -303,8 +303,8 @@ fn husky_hooks_keep_their_name() {
     );
     executable(&root.join(".husky/pre-commit"), "echo husky checks\nexit 0\n");
     assert!(output_text(&set.commit()).contains("husky checks"));
-    let told = set.recorded_calls();
-    assert!(told.contains("pre-commit") && told.contains("refs/heads/main"), "{told}");
+    let calls = set.recorded_calls();
+    assert!(calls.contains("pre-commit") && calls.contains("refs/heads/main"), "{calls}");
 
     // husky writes its scripts anew.
     executable(&root.join(".husky/_/pre-commit"), "#!/usr/bin/env sh\n. \"${0%/*}/h\"\n");

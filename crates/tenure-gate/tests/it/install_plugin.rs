@@ -93,27 +93,28 @@ fn call(tenure: Option<&str>, tool: &str) -> Option<String> {
 
 #[test]
 fn the_plugin_obeys_hook_responses() {
-    let Some(said) =
+    let Some(output) =
         call(Some("echo \"$@\" >> heard; cat >> heard; echo '{\"decision\":\"allow\"}'"), "edit")
     else {
         return;
     };
-    assert!(said.starts_with("passed: done\n"), "{said}");
+    assert!(output.starts_with("passed: done\n"), "{output}");
     let before = r#"{"event":"tool.execute.before","input":{"tool":"edit","sessionID":"ses_1","callID":"call_1"},"output":{"args":{"filePath":"a.txt"}},"directory":"/repo"}"#;
-    assert!(said.contains(&format!("hook opencode\n{before}")), "{said}");
-    assert!(said.contains(r#"{"event":"tool.execute.after","input":{"#), "{said}");
+    assert!(output.contains(&format!("hook opencode\n{before}")), "{output}");
+    assert!(output.contains(r#"{"event":"tool.execute.after","input":{"#), "{output}");
     assert!(
-        said.contains(r#"{"event":"session.idle","input":{"type":"session.idle","properties":{"#),
-        "{said}"
+        output.contains(r#"{"event":"session.idle","input":{"type":"session.idle","properties":{"#),
+        "{output}"
     );
-    assert!(!said.contains("message.updated"), "{said}");
+    assert!(!output.contains("message.updated"), "{output}");
 
-    let said = call(Some(r#"echo '{"decision":"allow","note":"mind the gap"}'"#), "edit").unwrap();
-    assert!(said.starts_with("passed: done\n\nmind the gap\n"), "{said}");
-    let said = call(Some(r#"echo '{"decision":"deny","reason":"held by another"}'"#), "edit").unwrap();
-    assert!(said.starts_with("thrown: held by another\n"), "{said}");
-    let said = call(Some(r#"echo '{"decision":"deny","reason":"stop here","stop":true}'"#), "read").unwrap();
-    assert!(said.starts_with("abort ses_1\nthrown: stop here\n"), "{said}");
+    let output = call(Some(r#"echo '{"decision":"allow","note":"mind the gap"}'"#), "edit").unwrap();
+    assert!(output.starts_with("passed: done\n\nmind the gap\n"), "{output}");
+    let output = call(Some(r#"echo '{"decision":"deny","reason":"held by another"}'"#), "edit").unwrap();
+    assert!(output.starts_with("thrown: held by another\n"), "{output}");
+    let output =
+        call(Some(r#"echo '{"decision":"deny","reason":"stop here","stop":true}'"#), "read").unwrap();
+    assert!(output.starts_with("abort ses_1\nthrown: stop here\n"), "{output}");
 }
 
 // S4-15
@@ -130,8 +131,8 @@ fn the_plugin_denies_if_tenure_fails() {
         Some(NEVER),
         Some("exec yes"),
     ] {
-        let Some(said) = call(tenure, "edit") else { return };
-        assert!(said.starts_with("thrown: Tenure could not be asked"), "{tenure:?}: {said}");
+        let Some(output) = call(tenure, "edit") else { return };
+        assert!(output.starts_with("thrown: Tenure could not be asked"), "{tenure:?}: {output}");
     }
     for tool in ["write", "bash", "something_new"] {
         assert!(call(None, tool).unwrap().starts_with("thrown: Tenure could not be asked"), "{tool}");
@@ -164,16 +165,16 @@ fn environment(shell: Option<&str>) -> Option<String> {
     let mut command = Command::new("node");
     command.arg("call.mjs").current_dir(&project.context.root).env_remove("SHELL");
     command.envs(shell.map(|shell| ("SHELL", shell)));
-    let said = String::from_utf8(command.output().unwrap().stdout).unwrap();
+    let output = String::from_utf8(command.output().unwrap().stdout).unwrap();
     let ours = project.context.backups.join("bin/tenure-bash");
-    Some(said.replace(ours.to_str().unwrap(), "OURS"))
+    Some(output.replace(ours.to_str().unwrap(), "OURS"))
 }
 
 #[test]
 fn commands_run_in_the_agent_shell_and_see_the_users_shell() {
-    let Some(said) = environment(Some("/bin/zsh")) else { return };
+    let Some(output) = environment(Some("/bin/zsh")) else { return };
     let expected = r#"OURS {"TENURE_SESSION":"ses_1","SHELL":"/bin/zsh"} {"SHELL":"/bin/zsh"}"#;
-    assert_eq!(said.trim_end(), expected);
-    let said = environment(None).unwrap();
-    assert_eq!(said.trim_end(), r#"OURS {"TENURE_SESSION":"ses_1"} {}"#);
+    assert_eq!(output.trim_end(), expected);
+    let output = environment(None).unwrap();
+    assert_eq!(output.trim_end(), r#"OURS {"TENURE_SESSION":"ses_1"} {}"#);
 }

@@ -22,10 +22,11 @@ fn any_value() -> impl Strategy<Value = Value> {
         any::<i64>().prop_map(Value::from),
         ".{0,8}".prop_map(Value::from),
     ];
-    leaf.prop_recursive(3, 16, 4, |inner| {
+    leaf.prop_recursive(3, 16, 4, |element| {
         prop_oneof![
-            prop::collection::vec(inner.clone(), 0..4).prop_map(Value::from),
-            prop::collection::btree_map(key(), inner, 0..4).prop_map(|members| members.into_iter().collect()),
+            prop::collection::vec(element.clone(), 0..4).prop_map(Value::from),
+            prop::collection::btree_map(key(), element, 0..4)
+                .prop_map(|members| members.into_iter().collect()),
         ]
     })
 }

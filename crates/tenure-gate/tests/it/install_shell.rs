@@ -74,7 +74,7 @@ fn uninstalling_keeps_the_shell() {
         let plan = project.uninstall(what);
         assert_eq!(leads_to(&project), Some(project.context.program.clone()), "{what:?}");
         assert!(project.has_no_records(), "{what:?}");
-        let message = plan.notes.iter().find(|note| note.contains(" stays: ")).expect("it is said");
+        let message = plan.notes.iter().find(|message| message.contains(" stays: ")).expect("it is said");
         assert!(message.contains("tenure-bash"), "{message}");
         assert_eq!(project.uninstall(what).notes, Vec::<String>::new(), "{what:?}");
     }
@@ -88,9 +88,13 @@ fn without_seccomp_no_agent_gets_the_shell() {
         project.context.interception_unavailable = Some("EPERM".to_owned());
         let plan = project.install(what);
         assert_eq!(covers_shells(&plan), [InterceptionMechanism::Audit], "{what:?}");
-        let note = plan.notes.iter().find(|note| note.contains("(EPERM)")).expect("it is said");
-        assert!(note.contains("their own shell"), "{note}");
-        assert!(!plan.notes.iter().any(|note| note.contains("run in Tenure's bash")), "{:?}", plan.notes);
+        let message = plan.notes.iter().find(|message| message.contains("(EPERM)")).expect("it is said");
+        assert!(message.contains("their own shell"), "{message}");
+        assert!(
+            !plan.notes.iter().any(|message| message.contains("run in Tenure's bash")),
+            "{:?}",
+            plan.notes
+        );
         let file = if what == CLAUDE { SETTINGS } else { ".opencode/plugins/tenure.js" };
         assert!(!project.read(file).contains("tenure-bash"), "{what:?}");
         assert_eq!(project.install(what).changes, [], "{what:?}");
@@ -108,7 +112,7 @@ fn a_login_shell_other_than_bash_is_reported() {
         let mut project = TestProject::new();
         project.context.login_shell = shell.map(PathBuf::from);
         let notes = project.install(CLAUDE).notes;
-        assert_eq!(notes.iter().any(|note| note.contains("Your own shell is")), is_warned, "{notes:?}");
+        assert_eq!(notes.iter().any(|message| message.contains("Your own shell is")), is_warned, "{notes:?}");
     }
 }
 
@@ -122,10 +126,10 @@ fn a_shell_configured_in_opencode_is_respected() {
         let plan = project.install(OPENCODE);
         assert_eq!(covers_shells(&plan), [InterceptionMechanism::Guard, InterceptionMechanism::Audit]);
         let by = format!("(`shell` in {})", path.display());
-        assert!(plan.notes.iter().any(|note| note.contains(&by)), "{:?}", plan.notes);
+        assert!(plan.notes.iter().any(|message| message.contains(&by)), "{:?}", plan.notes);
         fs::write(&path, "{ // mine\n\"shell\": \"/bin/zsh\"}").unwrap();
         let plan = project.install(OPENCODE);
-        assert!(plan.notes.iter().any(|note| note.contains("cannot be read")), "{:?}", plan.notes);
+        assert!(plan.notes.iter().any(|message| message.contains("cannot be read")), "{:?}", plan.notes);
         fs::write(&path, "{ // mine\n\"share\": \"disabled\"}").unwrap();
         assert_eq!(shell_preference(CodingAgent::OpenCode, &project.context), ShellPreference::Unset);
     }
@@ -174,7 +178,7 @@ fn applying_a_plan_fails_if_the_link_changed_meanwhile() {
 }
 
 /// A project whose person chose a shell, and where that is said to be.
-fn check_user_choice(
+fn check_user_shell(
     choose: impl Fn(&mut InstallContext, &dyn Fn(&Path)),
     scope: InstallScope,
 ) -> (TestProject, String) {
@@ -190,11 +194,12 @@ fn check_user_choice(
     assert_eq!(covers_shells(&plan), [InterceptionMechanism::Guard, InterceptionMechanism::Audit]);
     assert_eq!(leads_to(&project), None);
     assert_eq!(project.install(CLAUDE).changes, []);
-    let note = plan.notes.iter().find(|note| note.contains("chosen a shell")).expect("a note").clone();
-    assert!(note.contains("`tenure guard -- claude`"), "{note}");
+    let message =
+        plan.notes.iter().find(|message| message.contains("chosen a shell")).expect("a note").clone();
+    assert!(message.contains("`tenure guard -- claude`"), "{message}");
     project.uninstall(CLAUDE);
     assert_eq!(project.snapshot(), before);
-    (project, note)
+    (project, message)
 }
 
 fn of_person(place: &InstallContext) -> PathBuf {
@@ -203,20 +208,20 @@ fn of_person(place: &InstallContext) -> PathBuf {
 
 #[test]
 fn a_shell_set_by_the_user_is_respected_in_every_settings_file() {
-    let (project, note) =
-        check_user_choice(|place, write| write(&place.root.join(SETTINGS)), InstallScope::Project);
-    assert!(note.contains(SETTINGS), "{note}");
+    let (project, message) =
+        check_user_shell(|place, write| write(&place.root.join(SETTINGS)), InstallScope::Project);
+    assert!(message.contains(SETTINGS), "{message}");
     assert_eq!(env(&project), json!({"CLAUDE_CODE_SHELL": "/bin/zsh"}));
-    let (_, note) = check_user_choice(|place, write| write(&of_person(place)), InstallScope::Project);
-    assert!(note.contains("home/.claude/settings.json"), "{note}");
+    let (_, message) = check_user_shell(|place, write| write(&of_person(place)), InstallScope::Project);
+    assert!(message.contains("home/.claude/settings.json"), "{message}");
     let local = ".claude/settings.local.json";
-    let (_, note) = check_user_choice(|place, write| write(&place.root.join(local)), InstallScope::Project);
-    assert!(note.contains(local), "{note}");
-    check_user_choice(|place, write| write(&place.root.join(SETTINGS)), InstallScope::Local);
-    check_user_choice(|place, write| write(&of_person(place)), InstallScope::User);
-    let (_, note) =
-        check_user_choice(|place, _| place.chosen_shell = Some("/bin/zsh".into()), InstallScope::Project);
-    assert!(note.contains("your environment"), "{note}");
+    let (_, message) = check_user_shell(|place, write| write(&place.root.join(local)), InstallScope::Project);
+    assert!(message.contains(local), "{message}");
+    check_user_shell(|place, write| write(&place.root.join(SETTINGS)), InstallScope::Local);
+    check_user_shell(|place, write| write(&of_person(place)), InstallScope::User);
+    let (_, message) =
+        check_user_shell(|place, _| place.chosen_shell = Some("/bin/zsh".into()), InstallScope::Project);
+    assert!(message.contains("your environment"), "{message}");
 }
 
 #[test]

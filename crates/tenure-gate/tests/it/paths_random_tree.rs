@@ -141,8 +141,8 @@ impl RandomTree {
     }
 }
 
-fn link(random: &mut TestRng, targets: &[PathBuf], at: &Path) {
-    let target = random.pick(targets);
+fn link(random: &mut TestRng, candidates: &[PathBuf], at: &Path) {
+    let target = random.pick(candidates);
     if random.below(2) == 0 {
         symlink(target, at).unwrap();
     } else {

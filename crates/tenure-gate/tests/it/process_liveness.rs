@@ -139,19 +139,19 @@ fn ancestors_are_nearest_first_and_descendants_are_complete() {
         Command::new("sh").args(["-c", script]).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
     let mut line = String::new();
     BufReader::new(outer.stdout.take().unwrap()).read_line(&mut line).unwrap();
-    let inner = ProcessId::of(line.trim().parse().unwrap()).unwrap();
+    let leaf = ProcessId::of(line.trim().parse().unwrap()).unwrap();
     let (above, own) = (ProcessId::of(outer.id()).unwrap(), ProcessId::own().unwrap());
-    let chain = ancestors(inner.pid);
+    let chain = ancestors(leaf.pid);
     assert_eq!(chain[..2], [above.clone(), own.clone()]);
-    assert!(!chain.contains(&inner));
-    assert!(inner.is_descendant(&above) && inner.is_descendant(&own) && above.is_descendant(&own));
-    assert!(!above.is_descendant(&inner) && !own.is_descendant(&own));
+    assert!(!chain.contains(&leaf));
+    assert!(leaf.is_descendant(&above) && leaf.is_descendant(&own) && above.is_descendant(&own));
+    assert!(!above.is_descendant(&leaf) && !own.is_descendant(&own));
     let earlier = ProcessId { started: own.started - 1, ..own.clone() };
-    assert!(!inner.is_descendant(&earlier) && descendants(&earlier).is_empty());
-    assert!(descendants(&own).contains(&inner.pid) && descendants(&above) == [inner.pid]);
+    assert!(!leaf.is_descendant(&earlier) && descendants(&earlier).is_empty());
+    assert!(descendants(&own).contains(&leaf.pid) && descendants(&above) == [leaf.pid]);
     drop(outer.stdin.take());
     outer.wait().unwrap();
-    assert!(!inner.is_descendant(&own) && ancestors(u32::MAX).is_empty());
+    assert!(!leaf.is_descendant(&own) && ancestors(u32::MAX).is_empty());
 }
 
 /// A daemon that has no descriptors left must not take from the living.

@@ -27,9 +27,9 @@ fn nested_shell(folder: &Path, script: &str) -> (Child, BufReader<ChildStdout>) 
     (child, stdout)
 }
 
-fn next(said: &mut BufReader<ChildStdout>) {
+fn next(stdout: &mut BufReader<ChildStdout>) {
     let mut line = String::new();
-    assert!(said.read_line(&mut line).unwrap() > 0, "it ended");
+    assert!(stdout.read_line(&mut line).unwrap() > 0, "it ended");
 }
 
 #[test]
@@ -40,9 +40,9 @@ fn a_file_written_by_a_descendant_is_open_until_closed() {
     let files = paths.each_ref().map(|path| identity(path));
     let script =
         "exec 3>>appended 4<read 5<>both; echo ready; read line; exec 3>&- 5>&-; echo closed; read line";
-    let (mut child, mut said) = nested_shell(folder.path(), script);
+    let (mut child, mut stdout) = nested_shell(folder.path(), script);
     let root = ProcessId::of(child.id()).unwrap();
-    next(&mut said);
+    next(&mut stdout);
     assert_eq!(open_for_writing(&root, &files), [true, false, true, false]);
     // It is the file that counts, not its name, and each place is answered.
     fs::rename(&paths[0], folder.path().join("renamed")).unwrap();
@@ -50,7 +50,7 @@ fn a_file_written_by_a_descendant_is_open_until_closed() {
     let earlier = ProcessId { started: root.started - 1, ..root.clone() };
     assert_eq!(open_for_writing(&earlier, &files[..1]), [false], "another one's files");
     child.stdin.as_mut().unwrap().write_all(b"\n").unwrap();
-    next(&mut said);
+    next(&mut stdout);
     assert_eq!(open_for_writing(&root, &files), [false; 4]);
     drop(child.stdin.take());
     child.wait().unwrap();
@@ -62,8 +62,8 @@ fn files_open_in_unrelated_processes_are_not_reported() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("file");
     let ours = fs::File::create(&path).unwrap();
-    let (mut child, mut said) = nested_shell(folder.path(), "echo ready; read line");
-    next(&mut said);
+    let (mut child, mut stdout) = nested_shell(folder.path(), "echo ready; read line");
+    next(&mut stdout);
     let root = ProcessId::of(child.id()).unwrap();
     assert_eq!(open_for_writing(&root, &[identity(&path)]), [false]);
     assert_eq!(open_for_writing(&ProcessId::own().unwrap(), &[identity(&path)]), [true]);

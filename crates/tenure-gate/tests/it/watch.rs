@@ -91,20 +91,20 @@ fn files_in_new_nested_folders_are_reported() {
     let mut watch = watched(&repository);
     repository.write("a/b/c/d/e/deep", "text");
     repository.write("a/b/beside", "text");
-    let told = read(&mut watch);
+    let changes = read(&mut watch);
     assert!(
-        told.contains_change("a/b/c/d/e/deep", ChangeKind::Created)
-            && told.contains_change("a/b/beside", ChangeKind::Created),
-        "{told:?}"
+        changes.contains_change("a/b/c/d/e/deep", ChangeKind::Created)
+            && changes.contains_change("a/b/beside", ChangeKind::Created),
+        "{changes:?}"
     );
     assert_eq!(watch.coverage().folders, 6);
     repository.write("a/b/c/d/e/deep", "more");
     repository.write("a/b/c/later", "text");
-    let told = read(&mut watch);
+    let changes = read(&mut watch);
     assert!(
-        told.contains_change("a/b/c/d/e/deep", ChangeKind::Written)
-            && told.contains_change("a/b/c/later", ChangeKind::Created),
-        "{told:?}"
+        changes.contains_change("a/b/c/d/e/deep", ChangeKind::Written)
+            && changes.contains_change("a/b/c/later", ChangeKind::Created),
+        "{changes:?}"
     );
     fs::remove_dir_all(repository.root.join("a")).unwrap();
     assert!(read(&mut watch).contains_change("a/b/c/d/e/deep", ChangeKind::Removed));
@@ -127,13 +127,13 @@ fn moving_a_folder_reports_its_files() {
     assert!(read(&mut watch).contains_change("inside/inner/foreign", ChangeKind::Written));
     // To another place.
     fs::rename(at("from"), at("to")).unwrap();
-    let told = read(&mut watch);
+    let changes = read(&mut watch);
     assert!(
-        told.contains_change("from/below/file", ChangeKind::Removed)
-            && told.contains_change("to/below/file", ChangeKind::MovedIn),
-        "{told:?}"
+        changes.contains_change("from/below/file", ChangeKind::Removed)
+            && changes.contains_change("to/below/file", ChangeKind::MovedIn),
+        "{changes:?}"
     );
-    assert!(!told.iter().any(|(_, kind)| *kind == ChangeKind::FolderMovedOut), "{told:?}");
+    assert!(!changes.iter().any(|(_, kind)| *kind == ChangeKind::FolderMovedOut), "{changes:?}");
     fs::write(at("to/below/file"), "more").unwrap();
     assert_eq!(read(&mut watch), BTreeSet::from([("to/below/file".to_owned(), ChangeKind::Written)]));
     // Out.
@@ -157,7 +157,7 @@ fn files_created_after_a_folder_move_are_not_reported_at_the_old_path() {
     fs::remove_file(at("d3/e/gone")).unwrap();
     fs::remove_file(at("d3/again")).unwrap();
     repository.write("d3/again", "text");
-    let told = read(&mut watch);
+    let changes = read(&mut watch);
     for (path, kind) in [
         ("dd/e/old", ChangeKind::Removed),
         ("d3/e/old", ChangeKind::MovedIn),
@@ -167,18 +167,18 @@ fn files_created_after_a_folder_move_are_not_reported_at_the_old_path() {
         ("d3/e/new", ChangeKind::Created),
         ("d3/f/g/new", ChangeKind::Created),
     ] {
-        assert!(told.contains_change(path, kind), "{path} {kind:?}: {told:?}");
+        assert!(changes.contains_change(path, kind), "{path} {kind:?}: {changes:?}");
     }
     let invented = ["dd/e/new", "dd/f/g/new"];
-    assert!(!told.iter().any(|(path, _)| invented.contains(&path.as_str())), "{told:?}");
+    assert!(!changes.iter().any(|(path, _)| invented.contains(&path.as_str())), "{changes:?}");
     // And twice, before anybody looks.
     fs::rename(at("d3"), at("d4")).unwrap();
     fs::rename(at("d4"), at("d5")).unwrap();
-    let told = read(&mut watch);
+    let changes = read(&mut watch);
     assert!(
-        told.contains_change("d3", ChangeKind::FolderMovedOut)
-            && told.contains_change("d5/e/old", ChangeKind::MovedIn),
-        "{told:?}"
+        changes.contains_change("d3", ChangeKind::FolderMovedOut)
+            && changes.contains_change("d5/e/old", ChangeKind::MovedIn),
+        "{changes:?}"
     );
     repository.write("d5/f/g/new", "more");
     assert_eq!(read(&mut watch), BTreeSet::from([("d5/f/g/new".to_owned(), ChangeKind::Written)]));
@@ -217,8 +217,8 @@ fn two_thousand_files_created_at_once_are_all_reported() {
     for number in 0..2_000 {
         repository.write(format!("folder-{}/file-{number}", number % 20), "text");
     }
-    let told = read(&mut watch);
-    let files: BTreeSet<&String> = told.iter().map(|(path, _)| path).collect();
+    let changes = read(&mut watch);
+    let files: BTreeSet<&String> = changes.iter().map(|(path, _)| path).collect();
     assert_eq!((files.len(), watch.coverage().missed), (2_000, 0));
 }
 
@@ -232,10 +232,14 @@ fn changes_by_git_checkout_are_marked_as_by_git() {
     repository.write("mine", "before");
     repository.git(&["checkout", "--quiet", &first]);
     repository.write("mine", "after");
-    let told = changes(&mut watch);
-    let of = |name: &str| told.iter().filter(|change| change.path == Path::new(name)).collect::<Vec<_>>();
-    assert!(!of("a").is_empty() && of("a").iter().chain(&of("b")).all(|change| change.by_git), "{told:?}");
-    assert!(!of("mine").is_empty() && of("mine").iter().all(|change| !change.by_git), "{told:?}");
+    let all_changes = changes(&mut watch);
+    let of =
+        |name: &str| all_changes.iter().filter(|change| change.path == Path::new(name)).collect::<Vec<_>>();
+    assert!(
+        !of("a").is_empty() && of("a").iter().chain(&of("b")).all(|change| change.by_git),
+        "{all_changes:?}"
+    );
+    assert!(!of("mine").is_empty() && of("mine").iter().all(|change| !change.by_git), "{all_changes:?}");
 }
 
 #[test]

@@ -128,7 +128,7 @@ impl<'a> ConsistencyChecker<'a> {
             let is_blocked = |waiting: &LeaseMode| {
                 !waiting.is_compatible(mode) && before.is_none_or(|before| waiting.is_compatible(before))
             };
-            waiter.requests.iter().any(|(name, wanted)| name == resource && is_blocked(wanted))
+            waiter.requests.iter().any(|(name, requested)| name == resource && is_blocked(requested))
         });
         if let Some((other, waiter)) = overtaken {
             let (reason, queued) = (format!("ticket {other} came first"), waiter.queued);

@@ -25,9 +25,9 @@ pub use entry::{LedgerEntry, LedgerEvent, LoadError, load};
 /// Everything that the ledger says against itself, and against what clients were told.
 pub fn check(history: &History, entries: &[LedgerEntry]) -> Vec<Violation> {
     let mut violations = consistency::check(entries);
-    let lives = timeline::Timeline::new(entries, history.clock.as_deref());
-    let explained = response_checks::check(history, &lives, &mut violations);
-    unacknowledged_entries::check(history, &lives, &explained, &mut violations);
-    read_checks::check(history, &lives, &explained, &mut violations);
+    let timeline = timeline::Timeline::new(entries, history.clock.as_deref());
+    let explained = response_checks::check(history, &timeline, &mut violations);
+    unacknowledged_entries::check(history, &timeline, &explained, &mut violations);
+    read_checks::check(history, &timeline, &explained, &mut violations);
     violations
 }

@@ -18,11 +18,11 @@ struct VisibleRange {
 /// Looks for a moment that explains what each reader was shown.
 pub(super) fn check(
     history: &History,
-    lives: &Timeline<'_>,
+    timeline: &Timeline<'_>,
     claims: &MatchedEntries,
     violations: &mut Vec<Violation>,
 ) {
-    if !lives.has_times {
+    if !timeline.has_times {
         return;
     }
     let mut readers: Vec<&Operation> = history.operations.iter().collect();
@@ -38,28 +38,29 @@ pub(super) fn check(
         while let Some((_, seq)) = written.next_if(|(latest, _)| *latest < reader.invoked) {
             least = least.max(seq);
         }
-        let known_moments = lives.moments.partition_point(|moment| moment.at <= reader.latest());
-        let most = known_moments.checked_sub(1).map_or(0, |last| lives.moments[last].seq);
-        violations
-            .extend(explain(reader, lives, VisibleRange { min_seq: least, max_seq: most.max(least) }).err());
+        let known_moments = timeline.moments.partition_point(|moment| moment.at <= reader.latest());
+        let max_seq = known_moments.checked_sub(1).map_or(0, |last| timeline.moments[last].seq);
+        violations.extend(
+            explain(reader, timeline, VisibleRange { min_seq: least, max_seq: max_seq.max(least) }).err(),
+        );
     }
 }
 
-fn explain(reader: &Operation, lives: &Timeline<'_>, visible: VisibleRange) -> Result<(), Violation> {
+fn explain(reader: &Operation, timeline: &Timeline<'_>, visible: VisibleRange) -> Result<(), Violation> {
     match (&reader.action, &reader.answer) {
         (Action::Show { fence, .. }, Some(OperationResponse::Seen { leases })) => leases
             .iter()
             .filter(|seen| seen.fence == *fence)
-            .try_for_each(|seen| check_observation(reader, lives, seen, visible)),
-        (Action::Show { fence, .. }, Some(OperationResponse::Unknown)) => match lives.leases.get(fence) {
+            .try_for_each(|seen| check_observation(reader, timeline, seen, visible)),
+        (Action::Show { fence, .. }, Some(OperationResponse::Unknown)) => match timeline.leases.get(fence) {
             Some(life) if life.ended_at() > reader.latest() && life.started().seq <= visible.min_seq => {
                 Err(lease_violation(Law::NoStaleReads, "it was acknowledged before, and alive", reader, life))
             }
             _ => Ok(()),
         },
         (Action::List { resource }, Some(OperationResponse::Seen { leases })) => {
-            leases.iter().try_for_each(|seen| check_observation(reader, lives, seen, visible))?;
-            check_listing(reader, lives, resource, leases, visible)
+            leases.iter().try_for_each(|seen| check_observation(reader, timeline, seen, visible))?;
+            check_listing(reader, timeline, resource, leases, visible)
         }
         _ => Ok(()),
     }
@@ -67,11 +68,12 @@ fn explain(reader: &Operation, lives: &Timeline<'_>, visible: VisibleRange) -> R
 
 fn check_observation(
     reader: &Operation,
-    lives: &Timeline<'_>,
+    timeline: &Timeline<'_>,
     seen: &ObservedLease,
     reach: VisibleRange,
 ) -> Result<(), Violation> {
-    let Some(life) = lives.leases.get(&seen.fence).filter(|life| life.started().seq <= reach.max_seq) else {
+    let Some(life) = timeline.leases.get(&seen.fence).filter(|life| life.started().seq <= reach.max_seq)
+    else {
         let reason = format!("{} does not stand in the ledger, or came later", seen.fence);
         return Err(Violation::new(Law::AccurateReads, reason).with_operation(reader));
     };
@@ -112,12 +114,12 @@ fn has_term(life: &LeaseTimeline<'_>, reach: VisibleRange, fits: impl Fn(u64) ->
 
 fn check_listing(
     reader: &Operation,
-    lives: &Timeline<'_>,
+    timeline: &Timeline<'_>,
     resource: &str,
     seen: &[ObservedLease],
     reach: VisibleRange,
 ) -> Result<(), Violation> {
-    for (fence, life) in lives.leases_on(resource) {
+    for (fence, life) in timeline.leases_on(resource) {
         let is_listed = seen.iter().any(|one| one.fence == fence);
         let was_there = life.started().seq <= reach.min_seq;
         let may_have_ended = life.ended_at() <= reader.latest()
@@ -133,7 +135,7 @@ fn check_listing(
         }
     }
     // That all of it was so at one moment: nothing listed may have ended before another listed one began.
-    let listed = || seen.iter().filter_map(|one| lives.leases.get(&one.fence));
+    let listed = || seen.iter().filter_map(|one| timeline.leases.get(&one.fence));
     let latest = listed().map(|life| life.started().seq).max().unwrap_or(0);
     let ended_before = |life: &&LeaseTimeline<'_>| life.end.is_some_and(|(moment, _)| moment.seq < latest);
     match listed().find(ended_before) {

@@ -122,11 +122,11 @@ impl<'a> ResponseChecker<'a> {
                 | Action::Revoke { fence, .. }
                 | Action::Transfer { fence, .. }
                 | Action::Change { fence, .. },
-                OperationResponse::Over | OperationResponse::Unknown,
+                OperationResponse::Ended | OperationResponse::Unknown,
             ) => self.check_already_ended(operation, *fence).map(|()| None),
             (Action::Acquire { wants, .. }, OperationResponse::Held { resource, by }) => {
-                let want = wants.iter().find(|want| want.resource == *resource);
-                let mode = want.map_or(LeaseMode::Exclusive, |want| want.mode);
+                let request = wants.iter().find(|request| request.resource == *resource);
+                let mode = request.map_or(LeaseMode::Exclusive, |request| request.mode);
                 self.check_denial(operation, resource, mode, by.as_deref(), None).map(|()| None)
             }
             (Action::Change { fence, mode, .. }, OperationResponse::Held { resource, by }) => {
@@ -271,8 +271,10 @@ impl<'a> ResponseChecker<'a> {
             meets && !life.mode.is_compatible(mode) && named(life.holder) && own != Some(fence)
         };
         let is_blocked_by_wait = |wait: &super::timeline::WaitInterval<'_>| {
-            let conflicts =
-                wait.requests.iter().any(|(name, wanted)| name == resource && !wanted.is_compatible(mode));
+            let conflicts = wait
+                .requests
+                .iter()
+                .any(|(name, requested)| name == resource && !requested.is_compatible(mode));
             conflicts && named(wait.holder) && wait.from <= to && from <= wait.to
         };
         if self.timeline.leases_on(resource).any(holds)

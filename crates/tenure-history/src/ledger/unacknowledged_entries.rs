@@ -11,7 +11,7 @@ use crate::property::{Law, Violation};
 /// Finds, for each entry that no answer accounts for, a request without an answer; each request explains one.
 pub(super) fn check(
     history: &History,
-    lives: &Timeline<'_>,
+    timeline: &Timeline<'_>,
     claims: &MatchedEntries,
     violations: &mut Vec<Violation>,
 ) {
@@ -23,13 +23,13 @@ pub(super) fn check(
         .collect();
     // One that hands a lease on explains an end and a beginning.
     let mut spent: HashSet<(usize, &str)> = HashSet::new();
-    for (fence, life) in &lives.leases {
+    for (fence, life) in &timeline.leases {
         let mut require = |moment: LedgerInstant, what: &'static str, asks: &dyn Fn(&Operation) -> bool| {
             if claims.entries.contains(&moment.seq) {
                 return;
             }
             let in_time = |operation: &Operation| {
-                !lives.has_times || (operation.invoked..=operation.latest()).contains(&moment.at)
+                !timeline.has_times || (operation.invoked..=operation.latest()).contains(&moment.at)
             };
             let found = open.iter().find(|(index, operation)| {
                 !spent.contains(&(*index, what)) && in_time(operation) && asks(operation)

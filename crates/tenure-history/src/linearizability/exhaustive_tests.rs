@@ -57,7 +57,7 @@ fn any_history(seed: u64) -> History {
                 let by = Some(format!("h{}", rng.below(3)));
                 let answer = match rng.below(4) {
                     0 => OperationResponse::Held { resource, by },
-                    1 if key.is_some() => OperationResponse::Over,
+                    1 if key.is_some() => OperationResponse::Ended,
                     _ => {
                         fences += 1;
                         let again = key.is_some() && rng.below(3) == 0;
@@ -72,7 +72,7 @@ fn any_history(seed: u64) -> History {
             3 => {
                 let is_ended = rng.below(3) == 0;
                 let answer = if is_ended {
-                    OperationResponse::Over
+                    OperationResponse::Ended
                 } else {
                     OperationResponse::Renewed { valid_for_ms: ttl_ms }
                 };
@@ -80,7 +80,7 @@ fn any_history(seed: u64) -> History {
             }
             4 => {
                 let answer =
-                    if rng.below(4) == 0 { OperationResponse::Over } else { OperationResponse::Released };
+                    if rng.below(4) == 0 { OperationResponse::Ended } else { OperationResponse::Released };
                 (Action::Release { fence, resource }, answer)
             }
             5 => {

@@ -49,7 +49,7 @@ pub(super) enum ResourceAction {
         holder: NameId,
         mode: LeaseMode,
         key: NameId,
-        told: Option<u64>,
+        known_fence: Option<u64>,
         got: Option<GrantResult>,
     },
     AlreadyEnded {
@@ -210,7 +210,7 @@ impl<'a> OperationReader<'a> {
         };
         Some(match &operation.action {
             Action::Acquire { wants, holder, .. } => {
-                let place = wants.iter().position(|want| want.resource == resource)?;
+                let place = wants.iter().position(|request| request.resource == resource)?;
                 let request = &wants[place];
                 match answer {
                     Some(OperationResponse::Held { resource: held, by }) => {
@@ -219,7 +219,7 @@ impl<'a> OperationReader<'a> {
                         }
                         self.held(operation, request.mode, None, by.as_deref())
                     }
-                    Some(OperationResponse::Over) => {
+                    Some(OperationResponse::Ended) => {
                         let request = operation.request_identity()?;
                         match self.fences.get(&request) {
                             Some(fence) => ResourceAction::AlreadyEnded { fence: *fence },
@@ -243,7 +243,7 @@ impl<'a> OperationReader<'a> {
                 }
             }
             Action::Renew { fence, ttl_ms, .. } => match answer {
-                Some(OperationResponse::Over | OperationResponse::Unknown) => {
+                Some(OperationResponse::Ended | OperationResponse::Unknown) => {
                     ResourceAction::AlreadyEnded { fence: *fence }
                 }
                 Some(OperationResponse::Renewed { valid_for_ms }) => ResourceAction::Renew {
@@ -258,14 +258,14 @@ impl<'a> OperationReader<'a> {
                 },
             },
             Action::Release { fence, .. } | Action::Revoke { fence, .. } => match answer {
-                Some(OperationResponse::Over | OperationResponse::Unknown) => {
+                Some(OperationResponse::Ended | OperationResponse::Unknown) => {
                     ResourceAction::AlreadyEnded { fence: *fence }
                 }
                 _ => ResourceAction::End { fence: *fence },
             },
             Action::Transfer { fence, to: holder, mode, .. } | Action::Change { fence, holder, mode, .. } => {
                 match answer {
-                    Some(OperationResponse::Over | OperationResponse::Unknown) => {
+                    Some(OperationResponse::Ended | OperationResponse::Unknown) => {
                         ResourceAction::AlreadyEnded { fence: *fence }
                     }
                     Some(OperationResponse::Held { by, .. }) => {
@@ -273,7 +273,7 @@ impl<'a> OperationReader<'a> {
                     }
                     _ => ResourceAction::Continue {
                         key: self.number(InternedName::Request(operation.request_identity()?)),
-                        told: operation
+                        known_fence: operation
                             .request_identity()
                             .and_then(|request| self.fences.get(&request).copied()),
                         fence: *fence,
@@ -319,8 +319,8 @@ impl<'a> OperationReader<'a> {
     ) -> ResourceAction {
         let may_be_in_the_way = |other: &Operation| match &other.action {
             Action::Acquire { wants: requests, holder, wait_ms, .. } => {
-                let conflicts = |want: &crate::operation::LeaseRequest| {
-                    want.resource == self.resource && !want.mode.is_compatible(mode)
+                let conflicts = |request: &crate::operation::LeaseRequest| {
+                    request.resource == self.resource && !request.mode.is_compatible(mode)
                 };
                 *wait_ms > 0 && by.is_none_or(|by| by == holder) && requests.iter().any(conflicts)
             }

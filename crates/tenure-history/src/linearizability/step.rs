@@ -139,9 +139,9 @@ impl TableStep<'_> {
         if lease.end.1 <= at {
             return Err((Law::NoUseAfterEnd, format!("{} was over by {} us", describe(&lease), lease.end.1)));
         }
-        let asked = ttl.map_or(lease.ttl, |ttl| (ttl, ttl));
-        let least = lease.end.0.max(at + asked.0);
-        let max_end = lease.end.1.max(self.part.ended.saturating_add(asked.1));
+        let requested = ttl.map_or(lease.ttl, |ttl| (ttl, ttl));
+        let least = lease.end.0.max(at + requested.0);
+        let max_end = lease.end.1.max(self.part.ended.saturating_add(requested.1));
         let end = match valid {
             None => (least, max_end),
             Some(valid) => {
@@ -156,9 +156,9 @@ impl TableStep<'_> {
         }
         // If it may have had that end already, its length is what it was, or what was asked for.
         let may_be_unchanged = end.0 <= lease.end.1;
-        let both = (asked.0.min(lease.ttl.0), asked.1.max(lease.ttl.1));
+        let both = (requested.0.min(lease.ttl.0), requested.1.max(lease.ttl.1));
         let lease = &mut self.table.leases[place];
-        (lease.ttl, lease.end) = (if may_be_unchanged { both } else { asked }, end);
+        (lease.ttl, lease.end) = (if may_be_unchanged { both } else { requested }, end);
         Ok(())
     }
 
@@ -248,8 +248,8 @@ impl TableStep<'_> {
     /// A key leads to one lease, whatever has become of it.
     fn check_once(&self, key: Option<super::resource_operation::NameId>) -> Result<(), StepViolation> {
         let Some(key) = key else { return Ok(()) };
-        let (ResourceAction::Acquire { known_fence, .. }
-        | ResourceAction::Continue { told: known_fence, .. }) = self.part.action
+        let (ResourceAction::Acquire { known_fence, .. } | ResourceAction::Continue { known_fence, .. }) =
+            self.part.action
         else {
             return Ok(());
         };

@@ -51,7 +51,7 @@ fn apply(operation: &Operation, before: &[ExactLease], at: u64) -> Option<Vec<Ex
             leases[place].end = leases[place].end.max(at + leases[place].ttl);
             Some(leases)
         }
-        (Action::Renew { fence, .. }, OperationResponse::Over) => {
+        (Action::Renew { fence, .. }, OperationResponse::Ended) => {
             find(&leases, *fence).is_none().then_some(leases)
         }
         (Action::Release { fence, .. }, OperationResponse::Released) => {
@@ -59,7 +59,7 @@ fn apply(operation: &Operation, before: &[ExactLease], at: u64) -> Option<Vec<Ex
             leases.remove(place);
             Some(leases)
         }
-        (Action::Release { fence, .. }, OperationResponse::Over) => {
+        (Action::Release { fence, .. }, OperationResponse::Ended) => {
             find(&leases, *fence).is_none().then_some(leases)
         }
         (Action::List { .. }, OperationResponse::Seen { leases: seen }) => {

@@ -14,15 +14,15 @@ fn laws(history_text: &str, entries: &str) -> Vec<Law> {
 }
 
 #[track_caller]
-fn breaks(law: Law, told: &str, entries: &str) {
-    let violations = check(&parse_history(told), &parse_ledger(entries));
+fn breaks(law: Law, history_text: &str, entries: &str) {
+    let violations = check(&parse_history(history_text), &parse_ledger(entries));
     let laws: Vec<_> = violations.iter().map(|violation| violation.law).collect();
     assert_eq!(laws, [law], "{}", violations.iter().map(ToString::to_string).collect::<String>());
 }
 
 #[test]
 fn answers_that_the_ledger_explains_are_accepted() {
-    let told = "
+    let history = "
         a  10..20    acquire db x 100 -> granted 1
         b  12..25    acquire db x 100 -> held a
         b  30..40    list db -> 1 a x active 80
@@ -48,7 +48,7 @@ fn answers_that_the_ledger_explains_are_accepted() {
         225  issued 3 db b x 50
         235  released 3
     ";
-    assert_eq!(laws(told, entries), []);
+    assert_eq!(laws(history, entries), []);
 }
 
 #[test]
@@ -72,9 +72,9 @@ fn an_acknowledged_operation_missing_from_the_ledger_is_a_violation() {
 
 #[test]
 fn an_answer_before_its_ledger_entry_is_a_violation() {
-    let told = "a 0..5 acquire db x 100 -> granted 1 107";
+    let history = "a 0..5 acquire db x 100 -> granted 1 107";
     breaks(Law::AnswersMatchLedger, "a 0..5 acquire db x 100 -> granted 1", "8 issued 1 db a x 100");
-    breaks(Law::Durability, told, "8 issued 1 db a x 100");
+    breaks(Law::Durability, history, "8 issued 1 db a x 100");
     breaks(Law::NoUnrequestedEvents, "a 10..15 acquire db x 100 -> granted 1 97", "8 issued 1 db a x 100");
 }
 
@@ -89,7 +89,7 @@ fn an_answer_that_differs_from_the_ledger_is_a_violation() {
 
 #[test]
 fn a_ledger_order_against_real_time_is_a_violation() {
-    let told = "
+    let history = "
         a  0..5    acquire db:1 x 100 -> granted 2
         b  10..15  acquire db:2 x 100 -> granted 1 91
     ";
@@ -97,13 +97,13 @@ fn a_ledger_order_against_real_time_is_a_violation() {
         1  issued 1 db:2 b x 100
         1  issued 2 db:1 a x 100
     ";
-    assert_eq!(laws(told, entries), [Law::NoUnrequestedEvents]);
-    let told = told.replace(" 91", "");
+    assert_eq!(laws(history, entries), [Law::NoUnrequestedEvents]);
+    let history = history.replace(" 91", "");
     let entries = "
         12 issued 1 db:2 b x 100
         3  issued 2 db:1 a x 100
     ";
-    assert_eq!(laws(&told, entries), [Law::MonotonicTime, Law::RealTimeOrder]);
+    assert_eq!(laws(&history, entries), [Law::MonotonicTime, Law::RealTimeOrder]);
 }
 
 #[test]
@@ -212,14 +212,14 @@ fn a_denial_not_justified_by_the_ledger_is_a_violation() {
 
 #[test]
 fn a_grant_that_overtakes_a_waiter_is_a_violation() {
-    let asked = "
+    let history = "
         a  0..9    acquire db x 100
         b  5..999  acquire db x 100 wait 500
         c  6..999  acquire db x 100 wait 500
     ";
     breaks(
         Law::FirstComeFirstServed,
-        asked,
+        history,
         "
         1    issued 1 db a x 100
         10   queued 1 b db x 510
@@ -230,7 +230,7 @@ fn a_grant_that_overtakes_a_waiter_is_a_violation() {
     );
     breaks(
         Law::NoGrantAfterTimeout,
-        asked,
+        history,
         "
         1    issued 1 db a x 100
         10   queued 1 b db x 90
@@ -240,7 +240,7 @@ fn a_grant_that_overtakes_a_waiter_is_a_violation() {
     );
     assert_eq!(
         laws(
-            asked,
+            history,
             "
         1    issued 1 db a x 100
         10   queued 1 b db x 510
@@ -256,10 +256,10 @@ fn a_grant_that_overtakes_a_waiter_is_a_violation() {
 
 #[test]
 fn a_partly_granted_batch_is_a_violation() {
-    let asked = "b  5..999  acquire db:1,db:2 x 100 wait 500";
+    let history = "b  5..999  acquire db:1,db:2 x 100 wait 500";
     breaks(
         Law::AllOrNothing,
-        asked,
+        history,
         "
         10   queued 1 b db:1,db:2 x 510
         101  issued 1 db:1 b x 100 ticket 1
@@ -281,7 +281,7 @@ fn a_read_that_differs_from_the_ledger_is_a_violation() {
         1  issued 1 db a x 100
         6  released 1
     ";
-    let told = |read: &str| {
+    let history_with = |read: &str| {
         format!(
             "
         a  0..5   acquire db x 100 -> granted 1
@@ -290,10 +290,10 @@ fn a_read_that_differs_from_the_ledger_is_a_violation() {
     "
         )
     };
-    assert_eq!(laws(&told("b 6..9 list db -> 1 a x active 94"), entries), []);
-    breaks(Law::NoStaleReads, &told("b 8..9 list db -> 1 a x active 92"), entries);
-    breaks(Law::NoStaleReads, &told("b 8..9 show 1 db -> 1 a x active 92"), entries);
-    breaks(Law::AccurateReads, &told("b 0..4 show 1 db -> 1 a x released 0"), entries);
+    assert_eq!(laws(&history_with("b 6..9 list db -> 1 a x active 94"), entries), []);
+    breaks(Law::NoStaleReads, &history_with("b 8..9 list db -> 1 a x active 92"), entries);
+    breaks(Law::NoStaleReads, &history_with("b 8..9 show 1 db -> 1 a x active 92"), entries);
+    breaks(Law::AccurateReads, &history_with("b 0..4 show 1 db -> 1 a x released 0"), entries);
     let alive = "1 issued 1 db a x 100";
     breaks(
         Law::NoStaleReads,
@@ -316,21 +316,21 @@ fn a_read_that_differs_from_the_ledger_is_a_violation() {
 
 #[test]
 fn on_another_clock_times_are_not_compared() {
-    let mut told = parse_history(
+    let mut history = parse_history(
         "
         a  5000..5005  acquire db x 100 -> granted 1
         b  5010..5015  acquire db x 100 -> held a
     ",
     );
-    told.clock = Some("another clock".to_owned());
-    assert_eq!(check(&told, &parse_ledger("1 issued 1 db a x 100")), []);
-    let found = check(&told, &parse_ledger("1 issued 2 db a x 100"));
+    history.clock = Some("another clock".to_owned());
+    assert_eq!(check(&history, &parse_ledger("1 issued 1 db a x 100")), []);
+    let found = check(&history, &parse_ledger("1 issued 2 db a x 100"));
     assert_eq!(found[0].law, Law::Durability);
 }
 
 #[test]
 fn an_unanswered_transfer_explains_an_end_and_a_new_lease() {
-    let told = "
+    let history = "
         a  0..5    acquire db x 100 -> granted 1
         a  10..20  transfer 1 db b x
     ";
@@ -339,12 +339,12 @@ fn an_unanswered_transfer_explains_an_end_and_a_new_lease() {
         15  revoked 1
         15  issued 2 db b x 100 continues 1
     ";
-    assert_eq!(laws(told, entries), []);
+    assert_eq!(laws(history, entries), []);
 }
 
 #[test]
 fn an_upgrade_that_overtakes_a_waiter_is_a_violation() {
-    let asked = "
+    let history = "
         a  0..9    acquire db s 100
         b  5..999  acquire db x 100 wait 500
         c  6..999  acquire db s 100 wait 500
@@ -362,6 +362,6 @@ fn an_upgrade_that_overtakes_a_waiter_is_a_violation() {
         )
     };
     // It kept the writer out all the time.
-    assert_eq!(laws(asked, &upgraded("")), []);
-    breaks(Law::FirstComeFirstServed, asked, &upgraded("11  queued 2 c db s 511"));
+    assert_eq!(laws(history, &upgraded("")), []);
+    breaks(Law::FirstComeFirstServed, history, &upgraded("11  queued 2 c db s 511"));
 }

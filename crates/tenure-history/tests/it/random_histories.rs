@@ -99,7 +99,7 @@ impl SimpleServer {
         match action {
             Action::Acquire { wants: requests, holder, .. } => self.acquire(at, holder, &requests[0]),
             Action::Renew { fence, .. } => {
-                let Some(place) = find(&self.leases, *fence) else { return OperationResponse::Over };
+                let Some(place) = find(&self.leases, *fence) else { return OperationResponse::Ended };
                 let lease = &mut self.leases[place];
                 lease.end = lease.end.max(at + lease.ttl);
                 let (end, valid_for_ms) = (lease.end, (lease.end - at) / 1_000);
@@ -107,7 +107,7 @@ impl SimpleServer {
                 OperationResponse::Renewed { valid_for_ms }
             }
             Action::Release { fence, .. } => {
-                let Some(place) = find(&self.leases, *fence) else { return OperationResponse::Over };
+                let Some(place) = find(&self.leases, *fence) else { return OperationResponse::Ended };
                 self.leases.remove(place);
                 self.record(at, LedgerEvent::Released { fence: *fence });
                 OperationResponse::Released
@@ -195,8 +195,8 @@ fn is_caught(history: &History, entries: &[LedgerEntry]) -> (bool, bool) {
 }
 
 /// Another answer than the one that was given.
-fn falsify(chance: &mut TestRng, history: &mut History) {
-    let place = chance.index(history.operations.len());
+fn falsify(rng: &mut TestRng, history: &mut History) {
+    let place = rng.index(history.operations.len());
     let operation = &mut history.operations[place];
     let Some(answer) = &mut operation.answer else { return };
     *answer = match (&operation.action, &*answer) {
@@ -204,13 +204,13 @@ fn falsify(chance: &mut TestRng, history: &mut History) {
             OperationResponse::Held { resource: wants[0].resource.clone(), by: Some("h9".to_owned()) }
         }
         (Action::Acquire { wants, .. }, _) => {
-            let (fence, ttl_ms) = (1 + chance.below(40), wants[0].ttl_ms);
+            let (fence, ttl_ms) = (1 + rng.below(40), wants[0].ttl_ms);
             OperationResponse::Granted {
                 leases: vec![Grant { fence, id: None, valid_for_ms: ttl_ms, ttl_ms }],
             }
         }
         (Action::Renew { .. }, OperationResponse::Renewed { .. })
-        | (Action::Release { .. }, OperationResponse::Released) => OperationResponse::Over,
+        | (Action::Release { .. }, OperationResponse::Released) => OperationResponse::Ended,
         (Action::Renew { .. }, _) => OperationResponse::Renewed { valid_for_ms: 70 },
         (Action::Release { .. }, _) => OperationResponse::Released,
         (_, OperationResponse::Seen { leases }) if !leases.is_empty() => {

@@ -33,7 +33,7 @@ pub fn split_histories(text: &str) -> Vec<String> {
 
 fn operation(line: &str) -> Operation {
     let (request, answer) =
-        line.split_once("->").map_or((line, None), |(asked, answer)| (asked, Some(answer.trim())));
+        line.split_once("->").map_or((line, None), |(request, answer)| (request, Some(answer.trim())));
     let words: Vec<&str> = request.split_whitespace().collect();
     let (from, to) = words[1].split_once("..").unwrap_or_else(|| panic!("{line:?}"));
     let client = words[0].to_owned();
@@ -123,7 +123,7 @@ fn answer(action: &Action, text: &str) -> OperationResponse {
         ["released"] if matches!(action, Action::Release { .. } | Action::Revoke { .. }) => {
             OperationResponse::Released
         }
-        ["over"] => OperationResponse::Over,
+        ["over"] => OperationResponse::Ended,
         ["unknown"] => OperationResponse::Unknown,
         ["held", by] => OperationResponse::Held { resource: resource(), by: Some(by.to_owned()) },
         ["refused", code] => OperationResponse::Refused { code: code.to_owned() },

@@ -34,8 +34,8 @@ impl Default for Retention {
 pub struct LedgerMaintenance(Arc<SegmentIndex>);
 
 impl LedgerMaintenance {
-    pub(crate) fn new(catalog: Arc<SegmentIndex>) -> LedgerMaintenance {
-        LedgerMaintenance(catalog)
+    pub(crate) fn new(segment_index: Arc<SegmentIndex>) -> LedgerMaintenance {
+        LedgerMaintenance(segment_index)
     }
 
     /// Waits until there may be something to do, at most this long.

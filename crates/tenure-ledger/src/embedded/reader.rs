@@ -13,8 +13,8 @@ use crate::ledger::{Head, LedgerId, ReadError, Seq};
 pub struct LedgerReader(Arc<SegmentIndex>);
 
 impl LedgerReader {
-    pub(crate) fn new(catalog: Arc<SegmentIndex>) -> LedgerReader {
-        LedgerReader(catalog)
+    pub(crate) fn new(segment_index: Arc<SegmentIndex>) -> LedgerReader {
+        LedgerReader(segment_index)
     }
 
     /// Which ledger this is.
@@ -40,9 +40,9 @@ impl LedgerReader {
     /// Every batch that holds an event after `after`, up to what is durable at this moment. It stops at the first
     /// that cannot be read.
     pub fn read(&self, after: Seq) -> impl Iterator<Item = Result<Batch, ReadError>> + use<> {
-        let catalog = self.0.clone();
+        let segment_index = self.0.clone();
         let (segments, head) = {
-            let content = catalog.state();
+            let content = segment_index.state();
             (content.segments.clone(), content.head)
         };
         let first = segments.first().map_or(Seq(0), |segment| segment.after.seq);
@@ -52,7 +52,7 @@ impl LedgerReader {
         let count = if pruned.is_some() || after >= head.seq { from } else { segments.len() };
         let batches = (from..count).flat_map(move |index| {
             let until = segments.get(index + 1).map_or(head.seq, |next| next.after.seq);
-            batches_of(&catalog, segments[index], until)
+            batches_of(&segment_index, segments[index], until)
         });
         pruned.into_iter().chain(batches.filter(move |batch| is_after(batch, after)))
     }
@@ -63,16 +63,21 @@ fn is_after(batch: &Result<Batch, ReadError>, after: Seq) -> bool {
 }
 
 /// The batches of a segment that no later segment begins with a copy of.
-fn batches_of(catalog: &SegmentIndex, head: SegmentHeader, until: Seq) -> Vec<Result<Batch, ReadError>> {
+fn batches_of(
+    segment_index: &SegmentIndex,
+    head: SegmentHeader,
+    until: Seq,
+) -> Vec<Result<Batch, ReadError>> {
     if until <= head.after.seq {
         return Vec::new();
     }
     let name = Segment::file_name(head.number);
     let read = || -> Result<Segment, ReadError> {
         // It may have been pruned since the list was read.
-        let gone = || ReadError::OutOfRange { requested: head.after.seq, first: pruned_through(catalog) };
-        let bytes = catalog.disk.read(&name)?.ok_or_else(gone)?;
-        let segment = Segment::read_until(&catalog.disk.path(&name), &bytes, until)?;
+        let gone =
+            || ReadError::OutOfRange { requested: head.after.seq, first: pruned_through(segment_index) };
+        let bytes = segment_index.disk.read(&name)?.ok_or_else(gone)?;
+        let segment = Segment::read_until(&segment_index.disk.path(&name), &bytes, until)?;
         if segment.last.seq < until {
             // All of this is durable. What reads as blank was lost since.
             let (file, offset, after) = (segment.path, segment.end, segment.last.seq);
@@ -88,6 +93,6 @@ fn batches_of(catalog: &SegmentIndex, head: SegmentHeader, until: Seq) -> Vec<Re
     }
 }
 
-fn pruned_through(catalog: &SegmentIndex) -> Seq {
-    catalog.state().segments.first().map_or(Seq(0), |segment| segment.after.seq)
+fn pruned_through(segment_index: &SegmentIndex) -> Seq {
+    segment_index.state().segments.first().map_or(Seq(0), |segment| segment.after.seq)
 }

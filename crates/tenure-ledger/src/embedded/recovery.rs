@@ -190,7 +190,7 @@ impl LedgerRecovery {
         // Always: a process that was killed may have left names that are not durable, and what is acknowledged from
         // here on rests on them.
         disk.sync()?;
-        let blanks = SegmentPool::scan(disk.clone(), options.segment_size, options.reserve)?;
+        let segment_pool = SegmentPool::scan(disk.clone(), options.segment_size, options.reserve)?;
         let mut segments = walk.segments;
         let (file, offset) = match last {
             Some(last) if was_clean || is_untouched(&last) || walk.ends_with_copied_record => {
@@ -198,14 +198,14 @@ impl LedgerRecovery {
             }
             last => {
                 let (segment, file, offset) =
-                    begin_after_unclean_shutdown(&*disk, &blanks, &identity, &options, last.as_ref())
+                    begin_after_unclean_shutdown(&*disk, &segment_pool, &identity, &options, last.as_ref())
                         .map_err(|error| open_error(&*disk, error))?;
                 segments.push(segment);
                 (file, offset)
             }
         };
         let state = SegmentIndexState { segments, head, checkpoints, has_work: true };
-        let index = Arc::new(SegmentIndex::new(disk, identity, blanks, state));
+        let index = Arc::new(SegmentIndex::new(disk, identity, segment_pool, state));
         Ok(EmbeddedLedger::new(index, options, file, offset, witness, lock))
     }
 }
@@ -275,7 +275,7 @@ fn open_error(disk: &dyn Disk, source: io::Error) -> OpenError {
 
 fn begin_after_unclean_shutdown(
     disk: &dyn Disk,
-    blanks: &SegmentPool,
+    segment_pool: &SegmentPool,
     identity: &LedgerIdentity,
     options: &LedgerOptions,
     last: Option<&Segment>,
@@ -291,7 +291,7 @@ fn begin_after_unclean_shutdown(
     let LedgerIdentity { ledger, epoch, .. } = *identity;
     let head = SegmentHeader { ledger, epoch, number, after, size };
     let blank = if size == options.segment_size {
-        blanks.take()?
+        segment_pool.take()?
     } else {
         disk.create_zeroed(OVERSIZED_FILE, size)?;
         OVERSIZED_FILE

@@ -91,16 +91,9 @@ impl SegmentPool {
                 found.push(number);
             }
         }
-        let (has_no_room, reserve_left) = (AtomicBool::new(false), AtomicUsize::new(found.len()));
+        let (is_disk_full, remaining_reserve) = (AtomicBool::new(false), AtomicUsize::new(found.len()));
         let content = Mutex::new(PoolState { spare, reserve: found });
-        Ok(SegmentPool {
-            disk,
-            size,
-            reserve,
-            state: content,
-            is_disk_full: has_no_room,
-            remaining_reserve: reserve_left,
-        })
+        Ok(SegmentPool { disk, size, reserve, state: content, is_disk_full, remaining_reserve })
     }
 
     /// Makes the next segment, if it is not there.

@@ -138,12 +138,12 @@ impl Leaf {
 
     /// The leaf of what `event` grants or renews, where `state` is what it is part of already; nothing for events
     /// that give nobody anything.
-    /// `room` is to write in, and can be used again for the next.
+    /// `buffer` is scratch space and can be reused for the next event.
     pub fn of_event(
         ledger: LedgerId,
         state: &KernelState,
         event: &Event,
-        room: &mut Vec<u8>,
+        buffer: &mut Vec<u8>,
     ) -> Option<Leaf> {
         let terms = match event {
             Event::Issued(issued) => SignedTerms::from(issued),
@@ -152,7 +152,7 @@ impl Leaf {
             }
             _ => return None,
         };
-        Some(Leaf::of_with_buffer(ledger, &terms, room))
+        Some(Leaf::of_with_buffer(ledger, &terms, buffer))
     }
 
     /// The leaf of all events of a batch, whatever they say: releases and expiries are signed by it. It is the last

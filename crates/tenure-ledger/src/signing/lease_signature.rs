@@ -50,7 +50,7 @@ impl LeaseSignature {
     /// says that it belongs to event 0, which no batch does.
     pub fn sign_single(key: &LedgerSigningKey, ledger: LedgerId, leaf: Leaf) -> LeaseSignature {
         let signed =
-            batch_signature::sign_batch(key, ledger, 0, &[leaf]).and_then(|sealed| sealed.lease_signature(0));
+            batch_signature::sign_batch(key, ledger, 0, &[leaf]).and_then(|batch| batch.lease_signature(0));
         signed.expect("one leaf makes a tree")
     }
 

@@ -86,7 +86,7 @@ impl DirectoryEntries {
         self.durable.clone_from(&self.current);
     }
 
-    pub(crate) fn lose_power(&mut self, chance: &mut FaultRng) {
+    pub(crate) fn lose_power(&mut self, rng: &mut FaultRng) {
         let pending = std::mem::take(&mut self.pending);
         let groups = dependency_groups(&pending);
         let sizes = groups.iter().fold(BTreeMap::<usize, usize>::new(), |mut sizes, group| {
@@ -94,11 +94,11 @@ impl DirectoryEntries {
             sizes
         });
         let mut remaining: BTreeMap<usize, usize> =
-            sizes.into_iter().map(|(group, size)| (group, chance.below(size + 1))).collect();
+            sizes.into_iter().map(|(group, size)| (group, rng.below(size + 1))).collect();
         for (change, group) in pending.iter().zip(groups) {
-            let left = remaining.entry(group).or_default();
-            if *left > 0 {
-                *left -= 1;
+            let count = remaining.entry(group).or_default();
+            if *count > 0 {
+                *count -= 1;
                 change.apply(&mut self.durable);
             }
         }

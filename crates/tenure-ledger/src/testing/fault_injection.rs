@@ -29,9 +29,9 @@ impl FaultyDisk {
     /// common) are kept up to any point, and what hangs together with nothing else is kept or undone by itself.
     pub fn restart_after_power_cut(&self) {
         let mut parts = self.state();
-        let DiskState { entries: names, files, rng: chance, .. } = &mut *parts;
-        files.values_mut().for_each(|content| content.lose_power(chance));
-        names.lose_power(chance);
+        let DiskState { entries: names, files, rng, .. } = &mut *parts;
+        files.values_mut().for_each(|content| content.lose_power(rng));
+        names.lose_power(rng);
         parts.drop_unlinked_files();
         parts.begin_process();
     }
@@ -40,8 +40,8 @@ impl FaultyDisk {
     /// not synced is durable. What a failed sync gave up may show itself as it is on the platter now.
     pub fn restart_process(&self) {
         let mut parts = self.state();
-        let DiskState { files, rng: chance, .. } = &mut *parts;
-        files.values_mut().for_each(|content| content.evict(chance));
+        let DiskState { files, rng, .. } = &mut *parts;
+        files.values_mut().for_each(|content| content.evict(rng));
         parts.begin_process();
     }
 

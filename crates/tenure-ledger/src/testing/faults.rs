@@ -59,22 +59,22 @@ impl Faults {
     }
 
     pub(crate) fn begin_sync(&mut self) -> io::Result<OperationOutcome> {
-        let course = self.begin_operation()?;
+        let outcome = self.begin_operation()?;
         if let Some((remaining, cost)) = self.stalling_sync {
-            self.stalling_sync = remaining.checked_sub(1).map(|left| (left, cost));
+            self.stalling_sync = remaining.checked_sub(1).map(|remaining| (remaining, cost));
             self.sync_cost += if remaining == 0 { cost } else { 0 };
         }
-        Ok(if course == OperationOutcome::Success && is_due(&mut self.failing_sync) {
+        Ok(if outcome == OperationOutcome::Success && is_due(&mut self.failing_sync) {
             OperationOutcome::DeviceError
         } else {
-            course
+            outcome
         })
     }
 
     /// Spoils one bit of what is read, if it is time to.
-    pub(crate) fn corrupt_read(&mut self, mut bytes: Vec<u8>, chance: &mut FaultRng) -> Vec<u8> {
+    pub(crate) fn corrupt_read(&mut self, mut bytes: Vec<u8>, rng: &mut FaultRng) -> Vec<u8> {
         if !bytes.is_empty() && is_due(&mut self.flipping_read) {
-            let bit = chance.below(bytes.len() * 8);
+            let bit = rng.below(bytes.len() * 8);
             bytes[bit / 8] ^= 1 << (bit % 8);
         }
         bytes
@@ -83,7 +83,7 @@ impl Faults {
 
 fn is_due(countdown: &mut Option<u64>) -> bool {
     let due = *countdown == Some(0);
-    *countdown = countdown.and_then(|left| left.checked_sub(1));
+    *countdown = countdown.and_then(|remaining| remaining.checked_sub(1));
     due
 }
 

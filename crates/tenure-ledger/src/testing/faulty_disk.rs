@@ -103,7 +103,7 @@ impl DiskState {
     }
 
     fn write(&mut self, file: u64, bytes: &[u8], offset: u64) -> io::Result<()> {
-        let course = self.faults.begin_write()?;
+        let outcome = self.faults.begin_write()?;
         let offset = usize::try_from(offset).map_err(io::Error::other)?;
         let free = self.free();
         let content = self.files.get_mut(&file).ok_or_else(powered_off_error)?;
@@ -112,7 +112,7 @@ impl DiskState {
         let fits = max_bytes.saturating_sub(offset).min(bytes.len());
         let whole =
             allocated_size_for(offset + bytes.len()) <= max_bytes || offset + bytes.len() <= content.length();
-        let done = match course {
+        let done = match outcome {
             OperationOutcome::Success if whole => bytes.len(),
             OperationOutcome::Success => fits,
             OperationOutcome::Crash | OperationOutcome::DeviceError => {
@@ -120,7 +120,7 @@ impl DiskState {
             }
         };
         content.write(&bytes[..done], offset);
-        match course {
+        match outcome {
             OperationOutcome::Success if whole => Ok(()),
             OperationOutcome::Success => Err(io::ErrorKind::StorageFull.into()),
             OperationOutcome::Crash => Err(powered_off_error()),
@@ -129,9 +129,9 @@ impl DiskState {
     }
 
     fn sync_file(&mut self, file: u64) -> io::Result<()> {
-        let course = self.faults.begin_sync()?;
+        let outcome = self.faults.begin_sync()?;
         let content = self.files.get_mut(&file).ok_or_else(powered_off_error)?;
-        match course {
+        match outcome {
             OperationOutcome::Success if self.faults.ignores_syncs => Ok(()),
             OperationOutcome::Success => {
                 content.sync();
@@ -189,8 +189,8 @@ impl Disk for FaultyDisk {
         let Some(bytes) = parts.content(name).map(|content| content.read(offset, length)) else {
             return Ok(None);
         };
-        let DiskState { faults, rng: chance, .. } = &mut *parts;
-        Ok(Some(faults.corrupt_read(bytes, chance)))
+        let DiskState { faults, rng, .. } = &mut *parts;
+        Ok(Some(faults.corrupt_read(bytes, rng)))
     }
 
     fn create(&self, name: &str) -> io::Result<Box<dyn DiskFile>> {

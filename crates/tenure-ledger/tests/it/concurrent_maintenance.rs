@@ -10,7 +10,7 @@ use tenure_ledger::testing::FaultyDisk;
 
 use crate::conformance::{append, append_many, read_all, small_options};
 
-/// Lets the upkeep make blank files right before a segment gets its name.
+/// Lets the maintenance make blank files right before a segment gets its name.
 #[derive(Debug)]
 struct InterruptingDisk {
     disk: FaultyDisk,
@@ -21,7 +21,7 @@ impl Disk for InterruptingDisk {
     fn rename(&self, from: &str, to: &str) -> io::Result<()> {
         if to.ends_with(".segment") {
             let maintenance = self.maintenance.lock().unwrap().clone();
-            maintenance.map_or(Ok(()), |upkeep| upkeep.fill_segment_pool())?;
+            maintenance.map_or(Ok(()), |maintenance| maintenance.fill_segment_pool())?;
         }
         self.disk.rename(from, to)
     }

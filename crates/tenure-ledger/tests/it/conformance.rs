@@ -29,8 +29,8 @@ fn the_embedded_ledger_conforms() {
 #[test]
 fn the_embedded_ledger_conforms_on_a_simulated_disk() {
     assert_conforms(|| {
-        let opening = LedgerRecovery::begin_on(Arc::new(FaultyDisk::new(1)), small_options()).unwrap();
-        Box::new(opening.finish().unwrap())
+        let recovery = LedgerRecovery::begin_on(Arc::new(FaultyDisk::new(1)), small_options()).unwrap();
+        Box::new(recovery.finish().unwrap())
     });
 }
 

@@ -34,13 +34,13 @@ fn write_ledger(seed: u64, lies_from: u64, options: &LedgerOptions) -> (FaultyDi
 
 /// What a start hands out, or why there is none.
 fn recover(disk: &FaultyDisk, options: &LedgerOptions) -> Result<(Seq, Vec<Batch>), OpenError> {
-    let mut opening = LedgerRecovery::begin_on(Arc::new(disk.clone()), options.clone())?;
-    let after = opening.take_checkpoint().map_or(Seq(0), |checkpoint| checkpoint.header.head.seq);
+    let mut recovery = LedgerRecovery::begin_on(Arc::new(disk.clone()), options.clone())?;
+    let after = recovery.take_checkpoint().map_or(Seq(0), |checkpoint| checkpoint.header.head.seq);
     let mut batches = Vec::new();
-    while let Some(batch) = opening.next_batch()? {
+    while let Some(batch) = recovery.next_batch()? {
         batches.push(batch);
     }
-    opening.finish()?;
+    recovery.finish()?;
     Ok((after, batches))
 }
 
@@ -107,9 +107,9 @@ fn a_bit_flipped_during_a_read_is_detected_or_harmless() {
         // It was only read wrong.
         disk.clear_faults();
         disk.restart_process();
-        let mut opening = LedgerRecovery::begin_on(Arc::new(disk), small_options()).unwrap();
-        while opening.next_batch().unwrap().is_some() {}
-        assert_eq!(opening.finish().unwrap().head(), history.head(), "seed {seed}");
+        let mut recovery = LedgerRecovery::begin_on(Arc::new(disk), small_options()).unwrap();
+        while recovery.next_batch().unwrap().is_some() {}
+        assert_eq!(recovery.finish().unwrap().head(), history.head(), "seed {seed}");
     }
     assert!(opened > 20 && refused > 20, "{opened} opened, {refused} refused");
 }

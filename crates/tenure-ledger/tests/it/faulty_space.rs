@@ -20,18 +20,18 @@ fn ledger_on_full_disk(seed: u64) -> (FaultyDisk, ExpectedLedger, EmbeddedLedger
 fn fill(history: &mut ExpectedLedger, ledger: &mut EmbeddedLedger) -> Vec<SpaceLevel> {
     let mut levels = Vec::new();
     for _ in 0..1_000 {
-        let room = ledger.space_level();
-        if levels.last() != Some(&room) {
-            levels.push(room);
+        let level = ledger.space_level();
+        if levels.last() != Some(&level) {
+            levels.push(level);
         }
         let before = ledger.head();
         match history.append(ledger, 5) {
             Ok(()) => {}
-            Err(AppendError::NoSpace) if room == SpaceLevel::Exhausted => {
+            Err(AppendError::NoSpace) if level == SpaceLevel::Exhausted => {
                 assert_eq!(ledger.head(), before, "nothing was written");
                 return levels;
             }
-            Err(error) => panic!("with room for {room:?}: {error:?}"),
+            Err(error) => panic!("with room for {level:?}: {error:?}"),
         }
         // As the upkeep does, which is told of each rotation.
         let _ = ledger.maintenance().fill_segment_pool();

@@ -31,24 +31,24 @@ fn golden_batch_and_lease_signatures() {
 #[test]
 fn a_batch_signature_verifies_only_with_its_own_leaves() {
     let leaves = three_leaves();
-    let seal = *signed_batch().signature();
-    assert_eq!(BatchSignature::from_bytes(&seal.to_bytes()), Ok(seal));
-    assert_eq!(seal.verify(&keyring(), LEDGER, &leaves), Ok(signed_batch()));
+    let signature = *signed_batch().signature();
+    assert_eq!(BatchSignature::from_bytes(&signature.to_bytes()), Ok(signature));
+    assert_eq!(signature.verify(&keyring(), LEDGER, &leaves), Ok(signed_batch()));
     let [a, b, c] = leaves;
     let not_these = Err(SignatureError::Tree(MerkleError::LeafNotFound));
     for other_leaves in [vec![a, b], vec![a, c, b], vec![a, b, c, b], vec![a]] {
-        assert_eq!(seal.verify(&keyring(), LEDGER, &other_leaves), not_these);
+        assert_eq!(signature.verify(&keyring(), LEDGER, &other_leaves), not_these);
     }
-    assert_eq!(seal.verify(&keyring(), LEDGER, &[a, b, c, c]), Err(MerkleError::DuplicateLeaf.into()));
-    assert_eq!(seal.verify(&keyring(), LEDGER, &[]), Err(MerkleError::Empty.into()));
-    assert_eq!(seal.verify(&keyring(), OTHER_LEDGER, &leaves), Err(SignatureError::OtherLedger));
+    assert_eq!(signature.verify(&keyring(), LEDGER, &[a, b, c, c]), Err(MerkleError::DuplicateLeaf.into()));
+    assert_eq!(signature.verify(&keyring(), LEDGER, &[]), Err(MerkleError::Empty.into()));
+    assert_eq!(signature.verify(&keyring(), OTHER_LEDGER, &leaves), Err(SignatureError::OtherLedger));
 }
 
 #[test]
 fn a_batch_signature_requires_a_ledger_key_valid_at_its_event() {
     let leaves = three_leaves();
     let by = |key, first_seq| *sign_batch(&key, LEDGER, first_seq, &leaves).unwrap().signature();
-    let verify = |seal: BatchSignature| seal.verify(&keyring(), LEDGER, &leaves).map(|_| ());
+    let verify = |signature: BatchSignature| signature.verify(&keyring(), LEDGER, &leaves).map(|_| ());
     assert_eq!(verify(by(key(), 2)), Ok(()));
     let key_id = key().id();
     assert_eq!(verify(by(key(), 1)), Err(KeyringError::NotYetAdded { key_id, added_at: 1, seq: 1 }.into()));
@@ -92,8 +92,8 @@ fn a_lease_signature_verifies_only_its_own_leaf() {
 #[test]
 fn a_lease_signature_with_a_smaller_batch_size_is_rejected() {
     let all = leaves(5);
-    let sealed = sign_batch(&key(), LEDGER, 2, &all).unwrap();
-    let mut bytes = sealed.lease_signature(4).unwrap().to_bytes();
+    let signed = sign_batch(&key(), LEDGER, 2, &all).unwrap();
+    let mut bytes = signed.lease_signature(4).unwrap().to_bytes();
     assert_eq!(LeaseSignature::from_bytes(&bytes).unwrap().verify(&keyring(), LEDGER, all[4]), Ok(()));
     bytes[17..21].copy_from_slice(&[0, 2, 0, 1]);
     let found = LeaseSignature::from_bytes(&bytes).unwrap().verify(&keyring(), LEDGER, all[4]);
@@ -103,8 +103,8 @@ fn a_lease_signature_with_a_smaller_batch_size_is_rejected() {
 #[test]
 fn the_longest_signature_fits_into_an_event() {
     let all = leaves(4096);
-    let sealed = sign_batch(&key(), LEDGER, u64::MAX, &all).unwrap();
-    let signature = sealed.lease_signature(4095).unwrap();
+    let signed = sign_batch(&key(), LEDGER, u64::MAX, &all).unwrap();
+    let signature = signed.lease_signature(4095).unwrap();
     assert_eq!(signature.verify(&keyring(), LEDGER, all[4095]), Ok(()));
     let bytes = signature.to_bytes();
     assert_eq!((bytes.len(), LeaseSignature::MAX_BYTES), (469, 469));
@@ -118,7 +118,8 @@ fn batch_and_lease_signatures_with_a_flipped_bit_are_rejected() {
     let good = signed_batch().signature().to_bytes();
     assert_eq!(good.len(), BatchSignature::BYTES);
     for bytes in flipped(&good) {
-        let found = BatchSignature::from_bytes(&bytes).map(|seal| seal.verify(&keyring(), LEDGER, &leaves));
+        let found =
+            BatchSignature::from_bytes(&bytes).map(|signature| signature.verify(&keyring(), LEDGER, &leaves));
         assert!(!matches!(found, Ok(Ok(_))), "{}", hex(&bytes));
     }
     for (index, leaf) in (0..).zip(leaves) {
@@ -131,22 +132,22 @@ fn batch_and_lease_signatures_with_a_flipped_bit_are_rejected() {
 
 #[test]
 fn truncated_or_extended_signatures_are_rejected() {
-    let seal = signed_batch().signature().to_bytes();
+    let batch_signature = signed_batch().signature().to_bytes();
     let signature = signed_batch().lease_signature(1).unwrap().to_bytes();
-    for length in 0..seal.len() {
-        assert_eq!(BatchSignature::from_bytes(&seal[..length]), Err(DecodeError::Truncated));
+    for length in 0..batch_signature.len() {
+        assert_eq!(BatchSignature::from_bytes(&batch_signature[..length]), Err(DecodeError::Truncated));
     }
     for length in 0..signature.len() {
         assert_eq!(LeaseSignature::from_bytes(&signature[..length]), Err(DecodeError::Truncated));
     }
     for more in [1, 31, 32, 64] {
         let longer = |bytes: &[u8]| [bytes, &vec![0; more]].concat();
-        assert_eq!(BatchSignature::from_bytes(&longer(&seal)), Err(DecodeError::TrailingBytes));
+        assert_eq!(BatchSignature::from_bytes(&longer(&batch_signature)), Err(DecodeError::TrailingBytes));
         assert_eq!(LeaseSignature::from_bytes(&longer(&signature)), Err(DecodeError::TrailingBytes));
     }
     let newer = |bytes: &[u8]| [&[2], &bytes[1..]].concat();
     let unknown = DecodeError::UnknownVersion { found: 2, known: 1 };
-    assert_eq!(BatchSignature::from_bytes(&newer(&seal)), Err(unknown));
+    assert_eq!(BatchSignature::from_bytes(&newer(&batch_signature)), Err(unknown));
     assert_eq!(LeaseSignature::from_bytes(&newer(&signature)), Err(unknown));
 }
 
@@ -193,9 +194,9 @@ fn flipped(bytes: &[u8]) -> impl Iterator<Item = Vec<u8>> {
 proptest! {
     #[test]
     fn decoding_any_signature_bytes_does_not_panic_and_round_trips(bytes in readable()) {
-        if let Ok(seal) = BatchSignature::from_bytes(&bytes) {
-            prop_assert_eq!(seal.to_bytes(), bytes.clone());
-            prop_assert!(seal.verify(&keyring(), LEDGER, &three_leaves()).is_err());
+        if let Ok(signature) = BatchSignature::from_bytes(&bytes) {
+            prop_assert_eq!(signature.to_bytes(), bytes.clone());
+            prop_assert!(signature.verify(&keyring(), LEDGER, &three_leaves()).is_err());
         }
         if let Ok(signature) = LeaseSignature::from_bytes(&bytes) {
             prop_assert_eq!(signature.to_bytes(), bytes);

@@ -175,8 +175,8 @@ fn a_passport_holds_the_longest_names_of_the_largest_batch() {
     let lease = issued(&resource, &name, LeaseMode::Renames, (1 << 53) - 1, 0, u64::MAX);
     let mut all = leaves(4096);
     all[4095] = Leaf::of_issued(LEDGER, &lease);
-    let sealed = sign_batch(&key(), LEDGER, u64::MAX, &all).unwrap();
-    let signature = sealed.lease_signature(4095).unwrap();
+    let signed = sign_batch(&key(), LEDGER, u64::MAX, &all).unwrap();
+    let signature = signed.lease_signature(4095).unwrap();
     assert_eq!(signature.verify(&keyring(), LEDGER, all[4095]), Ok(()));
     let text = Passport::issue(LEDGER, &SignedTerms::from(&lease), signature).to_text();
     assert_eq!(check(&text).unwrap().holder.as_str(), name);

@@ -67,8 +67,8 @@ fn a_passport_with_any_flipped_bit_is_rejected() {
 #[test]
 fn a_passport_stripped_of_its_authority_is_not_genuine() {
     let (with, without) = (lease(Some(authority())), lease(None));
-    let sealed = sign_batch(&key(), LEDGER, 2, &[Leaf::of_issued(LEDGER, &with)]).unwrap();
-    let signature = sealed.lease_signature(0).unwrap();
+    let signed = sign_batch(&key(), LEDGER, 2, &[Leaf::of_issued(LEDGER, &with)]).unwrap();
+    let signature = signed.lease_signature(0).unwrap();
     let stripped = Passport::issue(LEDGER, &SignedTerms::from(&without), signature).to_text();
     assert!(matches!(check(&stripped), Err(PassportError::NotGenuine { .. })));
     let bytes = SignedTerms::from(&with).to_bytes(LEDGER);

@@ -61,7 +61,7 @@ fn run() -> Result<ExitCode, String> {
     if options.write {
         report.write()?;
     }
-    let missed = report.missed_targets();
+    let missed = report.failed_checks();
     missed.iter().for_each(|line| eprintln!("MISSED: {line}"));
     Ok(if options.check && !missed.is_empty() { ExitCode::FAILURE } else { ExitCode::SUCCESS })
 }

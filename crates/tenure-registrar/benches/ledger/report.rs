@@ -22,8 +22,8 @@ pub struct BenchmarkReport {
 }
 
 impl BenchmarkReport {
-    /// The targets that were missed, one line each.
-    pub fn missed_targets(&self) -> Vec<String> {
+    /// The missed targets, one line each.
+    pub fn failed_checks(&self) -> Vec<String> {
         let BenchmarkReport { throughput, latency, restart, expiries } = self;
         let per_million = |count: u64| Duration::from_secs_f64(count as f64 / 1e6);
         let with_events = per_million(restart.leases) + per_million(restart.events_behind);
@@ -101,7 +101,7 @@ impl BenchmarkReport {
         for (what, measured, target) in lines {
             text.push_str(&format!("| {what} | {measured} | {target} |\n"));
         }
-        let missed = self.missed_targets();
+        let missed = self.failed_checks();
         let verdict = if missed.is_empty() {
             "All targets are met.".into()
         } else {
@@ -124,7 +124,7 @@ impl BenchmarkReport {
             micros(restart.from_checkpoint),
             micros(restart.with_events),
             micros(expiries.announced_within),
-            self.missed_targets().len(),
+            self.failed_checks().len(),
         )
     }
 

@@ -65,7 +65,7 @@ fn requests(first: u64, count: u64) -> Vec<Command> {
 /// Asks for all of these, always with as many under way.
 fn run_load(service: &RegistrarService, requests: Vec<Command>) -> Result<(), String> {
     let handle = service.handle();
-    let (sender, told) = mpsc::channel();
+    let (sender, receiver) = mpsc::channel();
     let ask = |command: Command| {
         let sender = sender.clone();
         handle.submit(command, move |response| {
@@ -78,7 +78,7 @@ fn run_load(service: &RegistrarService, requests: Vec<Command>) -> Result<(), St
     let mut requests = requests.into_iter();
     requests.by_ref().take(IN_FLIGHT).for_each(ask);
     for _ in 0..grants {
-        if !told.recv().map_err(|error| error.to_string())? {
+        if !receiver.recv().map_err(|error| error.to_string())? {
             return Err("a request was not granted".into());
         }
         if let Some(request) = requests.next() {

@@ -40,9 +40,9 @@ pub struct PausedClock {
 
 impl PausedClock {
     pub fn new() -> Result<Arc<PausedClock>, String> {
-        let inner = BootClock::new().map_err(|error| error.to_string())?;
-        let held_at = inner.microseconds();
-        Ok(Arc::new(PausedClock { clock: inner, held_at, behind: AtomicU64::new(u64::MAX) }))
+        let clock = BootClock::new().map_err(|error| error.to_string())?;
+        let held_at = clock.microseconds();
+        Ok(Arc::new(PausedClock { clock, held_at, behind: AtomicU64::new(u64::MAX) }))
     }
 
     /// From now on time passes.

@@ -59,7 +59,7 @@ fn failure_of(error: &AppendError) -> AppendFailure {
     }
 }
 
-/// A thread that writes for the writer. The pen goes there and comes back: it is never in two hands.
+/// A thread that writes for the writer. The appender moves there and back, so it has one owner at any time.
 pub(super) struct AppendThread<L> {
     jobs: Option<SyncSender<(Appender<L>, BatchWrite)>>,
     done: Receiver<(Appender<L>, AppendResult)>,
@@ -68,7 +68,7 @@ pub(super) struct AppendThread<L> {
 
 impl<L: Ledger + Send + 'static> AppendThread<L> {
     pub(super) fn start() -> io::Result<AppendThread<L>> {
-        let (desk, to_do) = sync_channel::<(Appender<L>, BatchWrite)>(1);
+        let (job_sender, to_do) = sync_channel::<(Appender<L>, BatchWrite)>(1);
         let (result_sender, done) = sync_channel(1);
         let thread = std::thread::Builder::new().name("tenure-scribe".into()).spawn(move || {
             for (mut appender, write) in to_do {
@@ -77,18 +77,18 @@ impl<L: Ledger + Send + 'static> AppendThread<L> {
                 let _ = result_sender.send((appender, written));
             }
         })?;
-        Ok(AppendThread { jobs: Some(desk), done, thread: Some(thread) })
+        Ok(AppendThread { jobs: Some(job_sender), done, thread: Some(thread) })
     }
 
     /// Writes, and calls `meanwhile` again and again until that is done, at first at once; without a rest as long as that
     /// says that there is more to do.
     pub(super) fn append(
         &self,
-        pen: Appender<L>,
+        appender: Appender<L>,
         write: BatchWrite,
         mut meanwhile: impl FnMut() -> bool,
     ) -> (Appender<L>, AppendResult) {
-        let is_sent = self.jobs.as_ref().is_some_and(|desk| desk.send((pen, write)).is_ok());
+        let is_sent = self.jobs.as_ref().is_some_and(|jobs| jobs.send((appender, write)).is_ok());
         assert!(is_sent, "the thread that writes has ended by a panic");
         loop {
             let rest = if meanwhile() { Duration::ZERO } else { POLL_INTERVAL };

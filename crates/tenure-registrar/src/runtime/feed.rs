@@ -139,7 +139,7 @@ impl Feed {
         self.published.notify_all();
     }
 
-    /// Calls `tell` once the writer has ended, however it ended; at once if it has.
+    /// Calls `callback` once the writer has ended, however it ended; at once if it has.
     pub fn on_end(&self, callback: impl FnOnce() + Send + 'static) {
         let mut recent = self.recent.lock();
         if recent.has_ended {
@@ -155,7 +155,7 @@ impl Feed {
         let callbacks = std::mem::take(&mut recent.at_end);
         drop(recent);
         self.published.notify_all();
-        callbacks.into_iter().for_each(|tell| tell());
+        callbacks.into_iter().for_each(|callback| callback());
     }
 }
 
@@ -174,10 +174,10 @@ impl Subscription {
         FeedItem::Batch(batch)
     }
 
-    fn next_recent(&mut self, at_most: Duration) -> FeedItem {
+    fn next_recent(&mut self, timeout: Duration) -> FeedItem {
         let is_idle = |recent: &mut RecentBatches| recent.head.seq <= self.after && !recent.has_ended;
         let mut recent = self.feed.recent.lock();
-        self.feed.published.wait_while_for(&mut recent, is_idle, at_most);
+        self.feed.published.wait_while_for(&mut recent, is_idle, timeout);
         if recent.head.seq <= self.after {
             return if recent.has_ended { FeedItem::Ended } else { FeedItem::Nothing };
         }

@@ -28,8 +28,8 @@ impl Handle {
     /// Asks. `respond` is called once, on the writer's thread or, when there is no room, on this one. There is room for
     /// longer for whoever renews, gives back or leaves than for whoever wants something new.
     pub fn submit(&self, command: Command, respond: impl FnOnce(Response) + Send + 'static) {
-        let most = max_waiting_for(&command, self.max_waiting);
-        self.inbox.push(&*self.clock, command, most, Box::new(respond));
+        let max_waiting = max_waiting_for(&command, self.max_waiting);
+        self.inbox.push(&*self.clock, command, max_waiting, Box::new(respond));
     }
 
     /// Asks for something that may have to wait. `respond` is called as by [`Self::submit`]; if it is told that the request
@@ -87,9 +87,9 @@ impl Handle {
 
 /// How much may wait before this command is refused. A crowd that wants something new must not keep out who holds
 /// something already: a renewal that is refused is a lease lost, and a release that is refused lets nobody in.
-fn max_waiting_for(command: &Command, most: usize) -> usize {
+fn max_waiting_for(command: &Command, max_waiting: usize) -> usize {
     match command {
-        Command::Acquire(_) => most - most / 4,
-        _ => most,
+        Command::Acquire(_) => max_waiting - max_waiting / 4,
+        _ => max_waiting,
     }
 }

@@ -161,10 +161,10 @@ mod tests {
     fn undecided_requests_count_towards_the_inbox_limit() {
         let (inbox, clock) = (Inbox::new().unwrap(), BootClock::new().unwrap());
         let (sender, replies) = channel();
-        let put = |most| {
+        let put = |max_waiting| {
             let sender = sender.clone();
             let respond = Box::new(move |response: Response| sender.send(response.reply).unwrap());
-            inbox.push(&clock, Command::Expire { max_ended: 1 }, most, respond);
+            inbox.push(&clock, Command::Expire { max_ended: 1 }, max_waiting, respond);
         };
         inbox.set_backlog(2);
         put(3);

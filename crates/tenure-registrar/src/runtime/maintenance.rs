@@ -55,29 +55,29 @@ struct MaintenanceLoop {
 
 impl MaintenanceThread {
     pub(crate) fn start(
-        upkeep: LedgerMaintenance,
+        ledger: LedgerMaintenance,
         routine: MaintenanceOptions,
         limits: Limits,
         hash_key: HashKey,
         key: Arc<LedgerSigningKey>,
         writer: Handle,
     ) -> io::Result<MaintenanceThread> {
-        let (is_stopped, trouble) = (Arc::new(AtomicBool::new(false)), Arc::new(BackgroundHealth::default()));
+        let (is_stopped, health) = (Arc::new(AtomicBool::new(false)), Arc::new(BackgroundHealth::default()));
         let maintenance = MaintenanceLoop {
-            ledger: upkeep.clone(),
+            ledger: ledger.clone(),
             options: routine,
             limits,
             hash_key,
             key,
             writer,
             is_stopped: is_stopped.clone(),
-            health: trouble.clone(),
+            health: health.clone(),
             rounds: 0,
             next_checkpoint: 0,
         };
         let thread =
             std::thread::Builder::new().name("tenure-upkeep".into()).spawn(move || maintenance.run())?;
-        Ok(MaintenanceThread { ledger: upkeep, is_stopped, health: trouble, thread })
+        Ok(MaintenanceThread { ledger, is_stopped, health, thread })
     }
 
     /// What it could not do, for people; nothing if all is well.

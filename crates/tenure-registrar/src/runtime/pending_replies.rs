@@ -77,13 +77,13 @@ impl WaitListeners {
         listeners.push(listener);
     }
 
-    /// Tells everybody behind this ticket, once.
-    pub(crate) fn complete(&self, ticket: Ticket, over: &WaitOutcome) {
+    /// Notifies every listener of this ticket, once.
+    pub(crate) fn complete(&self, ticket: Ticket, outcome: &WaitOutcome) {
         let behind = self.0.lock().remove(&ticket);
         behind
             .into_iter()
             .flat_map(|behind| behind.listeners)
-            .for_each(|listener| listener.complete(over.clone()));
+            .for_each(|listener| listener.complete(outcome.clone()));
     }
 
     /// Nobody will be told any more. Whoever still waits finds its line cut, and asks again.

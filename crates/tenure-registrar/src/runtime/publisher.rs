@@ -59,22 +59,17 @@ const MAX_INLINE_REPLIES: usize = 16;
 const MAX_QUEUED: usize = 4;
 
 impl Publisher {
-    pub(crate) fn start(audience: Subscribers) -> std::io::Result<Publisher> {
+    pub(crate) fn start(subscribers: Subscribers) -> std::io::Result<Publisher> {
         let (sender, receiver) = sync_channel::<Publication>(MAX_QUEUED);
         let under_way = Arc::new(AtomicUsize::new(0));
-        let (queued_count, subscribers) = (under_way.clone(), audience.clone());
+        let (queued_count, thread_subscribers) = (under_way.clone(), subscribers.clone());
         let thread = std::thread::Builder::new().name("tenure-publisher".into()).spawn(move || {
             for outcome in receiver {
-                subscribers.notify(outcome);
+                thread_subscribers.notify(outcome);
                 queued_count.fetch_sub(1, Ordering::Release);
             }
         })?;
-        Ok(Publisher {
-            subscribers: audience,
-            sender: Some(sender),
-            queued_count: under_way,
-            thread: Some(thread),
-        })
+        Ok(Publisher { subscribers, sender: Some(sender), queued_count: under_way, thread: Some(thread) })
     }
 
     /// Tells, in the order of the calls.
@@ -101,7 +96,7 @@ impl Drop for Publisher {
 
 impl Subscribers {
     fn notify(&self, outcome: Publication) {
-        let Publication { events, written, answers, ended_tickets: told } = outcome;
+        let Publication { events, written, answers, ended_tickets } = outcome;
         let observer = self.feed.observer();
         // Every event is one record of the batch.
         let first = written.as_ref().map_or(0, |(durable, _)| durable.batch.first().0);
@@ -123,8 +118,8 @@ impl Subscribers {
         for (respond, reply) in answers {
             respond(Response { reply, proof: proof.clone() });
         }
-        for (ticket, told) in told {
-            let outcome = match told {
+        for (ticket, outcome) in ended_tickets {
+            let outcome = match outcome {
                 PendingWaitOutcome::Served(leases) => WaitOutcome::Served { leases, proof: proof.clone() },
                 PendingWaitOutcome::Unserved(end) => WaitOutcome::Unserved(end),
             };

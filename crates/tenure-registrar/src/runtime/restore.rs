@@ -33,8 +33,8 @@ const CHUNK: usize = 1_000;
 /// What is known beside the copy itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct RestoreOptions {
-    /// Nobody holds anything any more: grants need not wait, and what the copy says is held is over.
-    pub nobody_holds: bool,
+    /// No lease is held any more: grants need not wait, and the leases in the copy are ended.
+    pub no_holders: bool,
     /// A number that the original is known to have given out.
     pub above: Option<Fence>,
 }
@@ -97,7 +97,7 @@ pub fn restore(
     let reading = ClockReading { clock: clock.id(), microseconds: clock.microseconds() };
     let at = TickClock::resume(&state, &reading).last();
     let fence = first_unused_fence(&state, epoch, known.above)?;
-    let hold_until = if known.nobody_holds { at } else { at.saturating_add(longest) };
+    let hold_until = if known.no_holders { at } else { at.saturating_add(longest) };
     let leases = state.lease_count();
     let before = state.clock().map_or(0, |clock| clock.anchor.wall_time_of(at));
     let wall_clock = clock.wall_nanoseconds();
@@ -110,7 +110,7 @@ pub fn restore(
     records.push(KeyEntry::Added(KeyAdded::new(ledger_id, next_key.key.public_key(), &old_key)).to_record());
     records.push(KeyEntry::Retired(KeyRetired::new(ledger_id, old_key.id(), &old_key)).to_record());
     append(&mut ledger, ledger_id, &old_key, &records)?;
-    for chunk in end_events(&state, at, known.nobody_holds).chunks(CHUNK) {
+    for chunk in end_events(&state, at, known.no_holders).chunks(CHUNK) {
         let records: Vec<_> = chunk.iter().map(|event| record(&mut state, event.clone())).collect();
         append(&mut ledger, ledger_id, &next_key.key, &records)?;
     }
@@ -134,13 +134,13 @@ fn first_unused_fence(
 }
 
 /// Who waited is gone, and perhaps also who held.
-fn end_events(state: &KernelState, at: Tick, nobody_holds: bool) -> Vec<Event> {
+fn end_events(state: &KernelState, at: Tick, no_holders: bool) -> Vec<Event> {
     let wait_ends = state.queue_tickets().map(|waiting| {
         let end = if is_expired(at.0, waiting.until.0) { WaitEnd::TimedOut } else { WaitEnd::Gone };
         Event::Left { ticket: waiting.ticket, at, end }
     });
     let by = Principal::parse(REGISTRAR).expect("the registrar has a name");
-    let leases = state.leases_from(Fence(0)).filter(|_| nobody_holds).map(|lease| {
+    let leases = state.leases_from(Fence(0)).filter(|_| no_holders).map(|lease| {
         if is_expired(at.0, lease.terms.expires_at.0) {
             return Event::Expired { lease: lease.fence, at };
         }

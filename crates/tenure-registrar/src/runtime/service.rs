@@ -83,7 +83,7 @@ impl RegistrarService {
         let writer = Writer::start(ledger, config, feed)?;
         wait_for_first_write(writer.feed(), before);
         match MaintenanceThread::start(ledger_maintenance, routine, limits, hash_key, key, writer.handle()) {
-            Ok(housekeeper) => Ok(RegistrarService { writer, maintenance: housekeeper, warnings }),
+            Ok(maintenance) => Ok(RegistrarService { writer, maintenance, warnings }),
             Err(error) => {
                 // Else its thread would go on, with the lock of the directory.
                 let _ = writer.stop();
@@ -146,13 +146,13 @@ pub enum StopError {
 
 /// Adds up what is being opened.
 pub(crate) fn replay_recovery(
-    opening: &mut LedgerRecovery,
+    recovery: &mut LedgerRecovery,
     limits: Limits,
     hash_key: HashKey,
 ) -> Result<Replay, ServiceError> {
-    let ledger = opening.identity().ledger;
-    let mut replay = Replay::begin(opening.take_checkpoint().as_ref(), ledger, limits, hash_key)?;
-    while let Some(batch) = opening.next_batch()? {
+    let ledger = recovery.identity().ledger;
+    let mut replay = Replay::begin(recovery.take_checkpoint().as_ref(), ledger, limits, hash_key)?;
+    while let Some(batch) = recovery.next_batch()? {
         replay.apply(&batch)?;
     }
     Ok(replay)

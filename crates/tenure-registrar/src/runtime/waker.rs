@@ -40,11 +40,11 @@ impl Waker {
         self.is_asleep.store(false, Ordering::SeqCst);
     }
 
-    /// Sleeps until somebody rings, at most this long; without a limit, until somebody rings.
-    pub(crate) fn sleep(&self, at_most: Option<Duration>) {
+    /// Sleeps until [`Self::wake`], at most for `timeout`; without a timeout, until [`Self::wake`].
+    pub(crate) fn sleep(&self, timeout: Option<Duration>) {
         // Zero would turn the timer off.
-        let timeout = at_most.map(|at_most| at_most.max(Duration::from_nanos(1)));
-        let value = timeout.and_then(|at_most| Timespec::try_from(at_most).ok()).unwrap_or_default();
+        let timeout = timeout.map(|timeout| timeout.max(Duration::from_nanos(1)));
+        let value = timeout.and_then(|timeout| Timespec::try_from(timeout).ok()).unwrap_or_default();
         let once = Itimerspec { it_interval: Timespec::default(), it_value: value };
         let is_set = timerfd_settime(&self.timer, TimerfdTimerFlags::empty(), &once).is_ok();
         let mut descriptors =
@@ -83,15 +83,15 @@ mod tests {
 
     #[test]
     fn sleep_ends_on_wake_from_another_thread_and_on_timeout() {
-        let bell = Arc::new(Waker::new().unwrap());
-        bell.prepare_sleep();
-        let other = bell.clone();
+        let waker = Arc::new(Waker::new().unwrap());
+        waker.prepare_sleep();
+        let other = waker.clone();
         let thread = std::thread::spawn(move || other.wake());
-        bell.sleep(None);
+        waker.sleep(None);
         thread.join().unwrap();
-        for at_most in [Duration::ZERO, Duration::from_millis(3)] {
-            bell.prepare_sleep();
-            bell.sleep(Some(at_most));
+        for timeout in [Duration::ZERO, Duration::from_millis(3)] {
+            waker.prepare_sleep();
+            waker.sleep(Some(timeout));
         }
     }
 }

@@ -100,19 +100,13 @@ impl<L: Ledger + Send + 'static> WriterLoop<L> {
     /// Writes. With many to answer the next batch is decided meanwhile; with few, handing over would take longer than
     /// that wins.
     fn write(&mut self, write: BatchWrite) -> EffectsOutcome {
-        let mut pen = self.appender.take().expect(APPENDER_RETURNED);
-        let (pen, written) = if write.records.len() <= MAX_INLINE_EVENTS {
-            let written = pen.append(write);
-            (pen, written)
+        let mut appender = self.appender.take().expect(APPENDER_RETURNED);
+        let (appender, written) = if write.records.len() <= MAX_INLINE_EVENTS {
+            let written = appender.append(write);
+            (appender, written)
         } else {
             let Self {
-                append_thread: scribe,
-                registrar,
-                inbox,
-                pending: found,
-                clock,
-                pending_replies: callers,
-                ..
+                append_thread, registrar, inbox, pending: found, clock, pending_replies: callers, ..
             } = self;
             let mut ahead = PipelinedDecider {
                 registrar,
@@ -121,9 +115,9 @@ impl<L: Ledger + Send + 'static> WriterLoop<L> {
                 clock: &**clock,
                 pending_replies: callers,
             };
-            scribe.append(pen, write, || ahead.decide())
+            append_thread.append(appender, write, || ahead.decide())
         };
-        self.appender = Some(pen);
+        self.appender = Some(appender);
         self.complete_write(written)
     }
 

@@ -62,9 +62,9 @@ fn expiry_does_not_overtake_renewals_in_the_inbox() {
 
 #[test]
 fn expiry_with_minimal_limits_keeps_leases_with_a_renewal_in_the_inbox() {
-    let mut desk =
+    let mut runner =
         ScenarioRunner::new(Settings { max_waiting: 10, max_batch: 1, max_sweep: 1, ..Settings::default() });
-    desk.run(
+    runner.run(
         "
         0    start                      -> append resumed at 0
         0    ann: acquire db ann 5      -> nothing
@@ -102,9 +102,9 @@ fn expiries_are_published_after_earlier_requests() {
 
 #[test]
 fn expiries_beyond_the_sweep_limit_are_published_in_the_next_writes() {
-    let mut desk =
+    let mut runner =
         ScenarioRunner::new(Settings { max_waiting: 10, max_batch: 10, max_sweep: 2, ..Settings::default() });
-    desk.run(
+    runner.run(
         "
         0    start                              -> append resumed at 0
         0    wrote                              -> publish resumed at 0

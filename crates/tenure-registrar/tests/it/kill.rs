@@ -99,13 +99,13 @@ fn kill_and_collect(mut child: Child, kill_after: Duration) -> BTreeMap<Fence, T
 
 /// What the ledger adds up to, with every signature checked.
 fn replay(data: &Path, head: Head) -> Replay {
-    let mut opening =
+    let mut recovery =
         LedgerRecovery::begin(data, options().ledger).expect("a kill leaves nothing that does not open");
     let (limits, key) = (Limits::default(), HashKey::default());
-    let (checkpoint, ledger) = (opening.take_checkpoint(), opening.identity().ledger);
+    let (checkpoint, ledger) = (recovery.take_checkpoint(), recovery.identity().ledger);
     let replay = Replay::begin(checkpoint.as_ref(), ledger, limits, key).expect("a whole checkpoint");
     let mut replay = replay.with_signature_checks();
-    while let Some(batch) = opening.next_batch().expect("it can be read") {
+    while let Some(batch) = recovery.next_batch().expect("it can be read") {
         replay.apply(&batch).expect("it adds up, and is signed");
     }
     assert_eq!(replay.head(), head);

@@ -25,9 +25,9 @@ fn a_request_beyond_the_inbox_limit_is_answered_busy() {
 
 #[test]
 fn requests_beyond_the_batch_limit_go_into_the_next_write() {
-    let mut desk =
+    let mut runner =
         ScenarioRunner::new(Settings { max_waiting: 10, max_batch: 2, max_sweep: 10, ..Settings::default() });
-    desk.run(
+    runner.run(
         "
         0    start                      -> append resumed at 0
         0    ann: acquire a ann 10      -> nothing
@@ -42,9 +42,9 @@ fn requests_beyond_the_batch_limit_go_into_the_next_write() {
 
 #[test]
 fn the_batch_limit_counts_events_of_multi_lease_requests() {
-    let mut desk =
+    let mut runner =
         ScenarioRunner::new(Settings { max_waiting: 10, max_batch: 2, max_sweep: 10, ..Settings::default() });
-    desk.run(
+    runner.run(
         "
         0    start                      -> append resumed at 0
         0    ann: acquire a+b+c ann 10  -> nothing
@@ -59,9 +59,9 @@ fn the_batch_limit_counts_events_of_multi_lease_requests() {
 #[test]
 fn requests_behind_a_batch_without_events_are_answered() {
     // The first batch holds nothing but refusals, so that no write comes back to go on with the rest.
-    let mut desk =
+    let mut runner =
         ScenarioRunner::new(Settings { max_waiting: 10, max_batch: 2, max_sweep: 10, ..Settings::default() });
-    desk.run(
+    runner.run(
         "
         0    start                      -> append resumed at 0
         0    ann: release 7             -> nothing
@@ -77,9 +77,9 @@ fn requests_behind_a_batch_without_events_are_answered() {
 
 #[test]
 fn limits_of_zero_neither_stop_the_writer_nor_make_it_spin() {
-    let mut desk =
+    let mut runner =
         ScenarioRunner::new(Settings { max_waiting: 10, max_batch: 0, max_sweep: 0, ..Settings::default() });
-    desk.run(
+    runner.run(
         "
         0    start                      -> append resumed at 0
         0    wrote                      -> publish resumed at 0
@@ -94,8 +94,8 @@ fn limits_of_zero_neither_stop_the_writer_nor_make_it_spin() {
 #[test]
 fn requests_beyond_the_batch_byte_limit_go_into_the_next_write() {
     // One grant alone is more: then it is written alone.
-    let mut desk = ScenarioRunner::new(Settings { max_batch_bytes: 200, ..Settings::default() });
-    desk.run(
+    let mut runner = ScenarioRunner::new(Settings { max_batch_bytes: 200, ..Settings::default() });
+    runner.run(
         "
         0    start                      -> append resumed at 0
         0    ann: acquire a ann 10      -> nothing

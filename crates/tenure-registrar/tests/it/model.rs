@@ -161,7 +161,7 @@ impl RegistrarModel {
         self.apply_effects(effects, may_reply);
     }
 
-    fn apply_effects(&mut self, effects: Vec<Effect>, may_tell: bool) {
+    fn apply_effects(&mut self, effects: Vec<Effect>, may_reply: bool) {
         for effect in effects {
             match effect {
                 Effect::Append(write) => {
@@ -169,19 +169,19 @@ impl RegistrarModel {
                     self.writing = Some(write.records.decode());
                 }
                 Effect::Publish(events) => {
-                    assert!(may_tell && self.writing.is_none(), "{events:?} is not durable");
+                    assert!(may_reply && self.writing.is_none(), "{events:?} is not durable");
                     let newest = &self.ledger[self.ledger.len() - events.len()..];
                     assert_eq!(newest.iter().map(decode_event).collect::<Vec<_>>(), events);
                 }
                 Effect::Served { ticket, leases } => {
-                    assert!(may_tell && self.writing.is_none(), "{ticket:?} is served too early");
+                    assert!(may_reply && self.writing.is_none(), "{ticket:?} is served too early");
                     self.end_wait(ticket);
                     self.check_active(&leases);
                 }
                 Effect::Unserved { ticket, .. } => {
                     self.end_wait(ticket);
                 }
-                Effect::Answer { request: caller, reply } => self.check_reply(caller, &reply, may_tell),
+                Effect::Answer { request: caller, reply } => self.check_reply(caller, &reply, may_reply),
                 Effect::StepDown(_) => self.ended = true,
             }
         }
@@ -197,11 +197,11 @@ impl RegistrarModel {
         );
     }
 
-    fn check_reply(&mut self, caller: RequestId, reply: &Reply, may_tell: bool) {
+    fn check_reply(&mut self, caller: RequestId, reply: &Reply, may_reply: bool) {
         let pending = self.open.remove(&caller);
         let (command, came_in) = pending.unwrap_or_else(|| panic!("{caller:?} is answered twice"));
         let Reply::Answered { answer, stamp } = reply else { return };
-        assert!(may_tell && self.writing.is_none(), "{caller:?} hears {answer:?} before it is durable");
+        assert!(may_reply && self.writing.is_none(), "{caller:?} hears {answer:?} before it is durable");
         assert_eq!(*stamp, came_in, "stamped on entering");
         match answer {
             CommandOutcome::Granted { leases } => self.check_active(leases),

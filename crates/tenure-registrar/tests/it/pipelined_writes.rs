@@ -85,15 +85,15 @@ struct BusyWriter {
 impl BusyWriter {
     fn start() -> Self {
         let (gate, ledger) = slow_ledger();
-        let begun = ledger.started_writes.clone();
+        let started_writes = ledger.started_writes.clone();
         let writer = start(ledger, Arc::new(ManualClock::default()));
         let handle = writer.handle();
         let first = submit_many(&handle, "first", 1);
-        wait_for(&begun, 3);
+        wait_for(&started_writes, 3);
         let second = submit_many(&handle, "second", MANY);
         gate.send(Ok(())).unwrap();
         assert_eq!(granted_fence(first.recv().unwrap()), Fence(1));
-        wait_for(&begun, 4);
+        wait_for(&started_writes, 4);
         let third = submit_many(&handle, "third", MANY);
         Self { gate, writer, second, third }
     }

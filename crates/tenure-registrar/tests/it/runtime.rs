@@ -149,9 +149,9 @@ fn a_stalled_disk_does_not_expire_a_lease_renewed_in_time() {
     clock.0.store(6_000_000, Ordering::SeqCst);
     (0..4).for_each(|_| gate.send(Ok(())).unwrap());
     let replies = [replies.recv().unwrap(), replies.recv().unwrap()];
-    let renewed = replies
-        .iter()
-        .any(|told| matches!(told.reply, Reply::Answered { answer: CommandOutcome::Renewed { .. }, .. }));
+    let renewed = replies.iter().any(|response| {
+        matches!(response.reply, Reply::Answered { answer: CommandOutcome::Renewed { .. }, .. })
+    });
     assert!(renewed, "{replies:?}");
 }
 
@@ -184,7 +184,7 @@ fn requests_beyond_the_inbox_limit_are_answered_busy_immediately() {
         let command = acquire(&format!("thing-{number}"), "ann", 10);
         writer.handle().submit(command, move |reply| sender.send(reply).unwrap());
     });
-    let busy = replies.try_iter().filter(|told| told.reply == Reply::Busy).count();
+    let busy = replies.try_iter().filter(|response| response.reply == Reply::Busy).count();
     assert!(busy >= 30, "only {busy} of 40 were told at once");
     drop(gate);
     writer.stop();
@@ -298,10 +298,10 @@ fn a_subscription_reads_from_any_event_and_ends_with_the_writer() {
     let feed = service.feed();
     // The first three are in the ledger only: this service did not write them.
     let mut all = feed.subscribe(Seq(0));
-    let told: Vec<_> = (0..5).flat_map(|_| next_event_types(&mut all)).collect();
+    let received: Vec<_> = (0..5).flat_map(|_| next_event_types(&mut all)).collect();
     let types = ["key.added", "clock.resumed", "lease.issued", "clock.resumed", "lease.issued"];
     let expected: Vec<_> = (1..).zip(types.map(String::from)).collect();
-    assert_eq!(told, expected);
+    assert_eq!(received, expected);
     let mut late = feed.subscribe(Seq(4));
     assert_eq!(next_event_types(&mut late), [(5, "lease.issued".into())]);
     assert!(matches!(late.next(Duration::from_millis(1)), FeedItem::Nothing));
@@ -314,12 +314,12 @@ fn the_view_shows_only_durable_state() {
     let (gate, ledger) = slow_ledger();
     let writer = start(ledger, Arc::new(ManualClock::default()));
     let view = writer.handle().view().clone();
-    let (sender, told) = mpsc::channel();
+    let (sender, receiver) = mpsc::channel();
     writer.handle().submit(acquire("db", "ann", 10), move |response| sender.send(response).unwrap());
-    told.recv_timeout(Duration::from_millis(200)).expect_err("the write is not back");
+    receiver.recv_timeout(Duration::from_millis(200)).expect_err("the write is not back");
     assert_eq!(view.read(KernelState::lease_count), 0, "a reader waits for no write, and sees none");
     gate.send(Ok(())).unwrap();
-    told.recv().unwrap();
+    receiver.recv().unwrap();
     assert_eq!(view.read(KernelState::lease_count), 1);
 }
 
@@ -345,14 +345,14 @@ impl Ledger for PanickingLedger {
 fn a_panic_in_the_writer_answers_every_request() {
     let writer = start(PanickingLedger(MemoryLedger::default()), Arc::new(ManualClock::default()));
     let handle = writer.handle();
-    let (sender, told) = mpsc::channel();
+    let (sender, receiver) = mpsc::channel();
     let first = handle.clone();
     std::thread::spawn(move || {
         let replies = ["a", "b"].map(|resource| first.submit_and_wait(acquire(resource, "ann", 10)).reply);
         sender.send(replies).unwrap();
     });
-    let asked = told.recv_timeout(Duration::from_secs(30)).expect("both are told something");
-    assert_eq!(asked, [Reply::OutcomeUnknown, Reply::Unavailable]);
+    let replies = receiver.recv_timeout(Duration::from_secs(30)).expect("both are told something");
+    assert_eq!(replies, [Reply::OutcomeUnknown, Reply::Unavailable]);
     let mut feed = writer.feed().subscribe(Seq(2));
     assert!(matches!(feed.next(Duration::from_secs(30)), FeedItem::Ended), "watchers are told too");
 }

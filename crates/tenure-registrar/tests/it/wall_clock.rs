@@ -75,14 +75,14 @@ impl WatchedLease {
         let refused = answer(service, acquire("db", "bob", 60));
         assert!(matches!(refused, CommandOutcome::Rejected(Rejection::Held { .. })), "{when}: {refused:?}");
         let now = service.view().now();
-        let (ends, told, newest) = service.view().read(|state| {
+        let (ends, announced_end, newest) = service.view().read(|state| {
             let ends = state.lease(self.fence).expect("the lease lives").terms.expires_at;
             (ends, wall_of(state, ends), wall_of(state, now))
         });
         assert_eq!(ends, self.ends, "{when}: the lease ends when it ended");
-        assert!(told >= self.announced_end, "{when}: what people are told of its end went back");
+        assert!(announced_end >= self.announced_end, "{when}: what people are told of its end went back");
         assert!(newest >= self.newest, "{when}: the time of people went back");
-        (self.announced_end, self.newest) = (told, newest);
+        (self.announced_end, self.newest) = (announced_end, newest);
     }
 
     /// Ten seconds after it was granted or renewed: so much is added, stopped or not.

@@ -144,23 +144,23 @@ fn an_unacknowledged_grant_is_gone_after_a_crash() {
 
 #[test]
 fn a_wall_clock_set_back_between_starts_stays_monotonic() {
-    let mut desk = ScenarioRunner::new(Settings::default());
-    let wall_now = |desk: &ScenarioRunner| {
-        let state = desk.replayed_state();
+    let mut runner = ScenarioRunner::new(Settings::default());
+    let wall_now = |runner: &ScenarioRunner| {
+        let state = runner.replayed_state();
         state.clock().expect("a writer has started").anchor.wall_time_of(state.now())
     };
-    desk.run("0 start -> append resumed at 0");
-    desk.run("0 wrote -> publish resumed at 0");
-    desk.run("1 ann: acquire db ann 86400 -> append issued 1 until 86401");
-    desk.run("1 wrote -> publish issued 1 until 86401; ann: granted 1");
-    desk.run("2 start at wall -99999999 -> append resumed at 2");
-    desk.run("2 wrote -> publish resumed at 2");
-    assert_eq!(wall_now(&desk), WALL + 2_000_000_000, "never back");
-    desk.run("3 start at wall 99999999 -> append resumed at 3");
-    desk.run("3 wrote -> publish resumed at 3");
-    assert_eq!(wall_now(&desk), WALL + 99_999_999_000_000_000, "forwards, to what the clock says");
+    runner.run("0 start -> append resumed at 0");
+    runner.run("0 wrote -> publish resumed at 0");
+    runner.run("1 ann: acquire db ann 86400 -> append issued 1 until 86401");
+    runner.run("1 wrote -> publish issued 1 until 86401; ann: granted 1");
+    runner.run("2 start at wall -99999999 -> append resumed at 2");
+    runner.run("2 wrote -> publish resumed at 2");
+    assert_eq!(wall_now(&runner), WALL + 2_000_000_000, "never back");
+    runner.run("3 start at wall 99999999 -> append resumed at 3");
+    runner.run("3 wrote -> publish resumed at 3");
+    assert_eq!(wall_now(&runner), WALL + 99_999_999_000_000_000, "forwards, to what the clock says");
     // Through all of this the lease ends when it was going to.
-    desk.run("4 ann: renew 1 for 1 -> ann: renewed 1 until 86401");
+    runner.run("4 ann: renew 1 for 1 -> ann: renewed 1 until 86401");
 }
 
 #[test]

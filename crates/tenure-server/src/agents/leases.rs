@@ -18,10 +18,10 @@ use tenure_core::rules::time::is_expired;
 
 use super::{parse, submit, view};
 use crate::app::App;
+use crate::clock::format_tick;
 use crate::http::auth::Caller;
 use crate::http::body::JsonBody;
 use crate::http::fields::Fields;
-use crate::http::host_names::format_tick;
 use crate::http::reply_error::{end_reason_name, unexpected};
 use crate::http::response::{HttpError, json};
 use crate::tokens::TokenScope;
@@ -49,12 +49,12 @@ pub(super) async fn heartbeat(
     let command = AgentCommand::Heartbeat { agent, principal, leases: named.fences() };
     let (answer, stamp) = submit(&app, &caller, command).await?;
     let AgentOutcome::Heartbeats(beaten) = answer else { return Err(unexpected()) };
-    let mut outcomes = beaten.into_iter().map(|(_, pulse)| pulse);
+    let mut outcomes = beaten.into_iter().map(|(_, outcome)| outcome);
     let mut response = HeartbeatResult { renewed: Vec::new(), rejected: Vec::new() };
     app.registrar.read(|state| {
         for (id, fence) in named.leases {
-            let pulse = fence.and_then(|_| outcomes.next()).unwrap_or(HeartbeatOutcome::Unknown);
-            match pulse {
+            let outcome = fence.and_then(|_| outcomes.next()).unwrap_or(HeartbeatOutcome::Unknown);
+            match outcome {
                 HeartbeatOutcome::Active(until) => response.renewed.push(HeartbeatRenewal {
                     id,
                     expires_at: format_tick(state, until),
@@ -100,18 +100,18 @@ pub(super) async fn release(
     let named = AgentLeasesRequest::read(body.fields, &app, &caller)?;
     let (agent, principal) = (named.agent.clone(), caller.principal.clone());
     let command = AgentCommand::Release { agent, principal, leases: named.fences() };
-    let AgentOutcome::Released(over) = submit(&app, &caller, command).await?.0 else {
+    let AgentOutcome::Released(ended) = submit(&app, &caller, command).await?.0 else {
         return Err(unexpected());
     };
-    let mut told = AgentReleaseResult { released: Vec::new(), unknown: Vec::new() };
+    let mut result = AgentReleaseResult { released: Vec::new(), unknown: Vec::new() };
     for (id, fence) in named.leases {
-        let is_over = fence.is_some_and(|fence| over.contains(&fence));
-        let list = if is_over { &mut told.released } else { &mut told.unknown };
+        let has_ended = fence.is_some_and(|fence| ended.contains(&fence));
+        let list = if has_ended { &mut result.released } else { &mut result.unknown };
         if !list.contains(&id) {
             list.push(id);
         }
     }
-    Ok(json(StatusCode::OK, &told))
+    Ok(json(StatusCode::OK, &result))
 }
 
 /// Reconcile leases that an agent remembers.
@@ -254,12 +254,12 @@ impl AgentLeasesRequest {
                 // Of what is somebody else's, nothing is said here: it is unknown to this agent.
                 let active =
                     fence.and_then(|fence| state.lease(fence)).map(|lease| (lease.holder, lease.resource));
-                let over = || {
+                let ended = || {
                     fence
                         .and_then(|fence| state.ended_lease(fence))
                         .map(|lease| (&lease.holder, &lease.resource))
                 };
-                let own = active.or_else(over).filter(|(holder, _)| **holder == agent);
+                let own = active.or_else(ended).filter(|(holder, _)| **holder == agent);
                 own.map_or(Ok(()), |(_, resource)| caller.require_resource(resource.as_str()))?;
                 Ok((id, fence))
             });

@@ -115,13 +115,14 @@ pub(super) async fn resource_state(
         let is_meant =
             |name: &Resource| caller.can_see(name.as_str()) && overlaps(name.as_str(), resource.as_str());
         let agents = state.waiting_agents().filter(|pending| !is_expired(now.0, pending.until.0));
-        let agents = agents.filter(|pending| pending.requests.iter().any(|want| is_meant(&want.resource)));
+        let agents =
+            agents.filter(|pending| pending.requests.iter().any(|request| is_meant(&request.resource)));
         let agents = agents.map(|pending| pending.rank.agent.as_str().to_owned());
         let queued = state.queue_tickets().filter(|ticket| !is_expired(now.0, ticket.until.0));
-        let others =
-            queued.filter(|ticket| ticket.requests.iter().flat_map(|want| want.resources()).any(is_meant));
-        let others = others.map(|ticket| ticket.holder.as_str().to_owned());
-        (leases, agents.chain(others).collect())
+        let waiters = queued
+            .filter(|ticket| ticket.requests.iter().flat_map(|request| request.resources()).any(is_meant));
+        let waiters = waiters.map(|ticket| ticket.holder.as_str().to_owned());
+        (leases, agents.chain(waiters).collect())
     });
     let held = !leases.is_empty();
     Ok(json(StatusCode::OK, &ResourceState { resource: resource.as_str().to_owned(), held, leases, waiting }))

@@ -10,11 +10,11 @@ use tenure_core::kernel::{AgentCommand, AgentOutcome, DeclareManifest, Fence, Ho
 
 use super::{AgentSettings, manifest_intents, parse, submit, view};
 use crate::app::App;
+use crate::clock::format_tick;
 use crate::denial_log::RequestSummary;
 use crate::http::auth::Caller;
 use crate::http::body::ManifestBody;
 use crate::http::fields::Fields;
-use crate::http::host_names::format_tick;
 use crate::http::reply_error::unexpected;
 use crate::http::response::{HttpError, json};
 
@@ -40,7 +40,7 @@ pub(super) async fn declare(
     ManifestBody(fields): ManifestBody,
 ) -> Result<Response, HttpError> {
     let declare = read(fields, &caller, &app.agents)?;
-    declare.requests.iter().try_for_each(|want| caller.require_resource(want.resource.as_str()))?;
+    declare.requests.iter().try_for_each(|request| caller.require_resource(request.resource.as_str()))?;
     let (summary, rank) =
         (RequestSummary::from_manifest(&declare), (declare.agent.clone(), declare.priority));
     let decided = submit(&app, &caller, AgentCommand::Declare(declare)).await;
@@ -109,7 +109,9 @@ fn patience(fields: &mut Fields, settings: &AgentSettings) -> Result<TickDuratio
         Some(0) => {
             Err(HttpError::invalid("waitTimeoutMs", "must be at least 1; leave it out for the usual time"))
         }
-        asked => Ok(TickDuration::from_millis(asked.unwrap_or(settings.wait_ms).min(settings.max_wait_ms))),
+        wait_ms => {
+            Ok(TickDuration::from_millis(wait_ms.unwrap_or(settings.wait_ms).min(settings.max_wait_ms)))
+        }
     }
 }
 

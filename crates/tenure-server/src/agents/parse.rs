@@ -46,11 +46,11 @@ pub(super) fn validate_ignored_text(
     fields.optional_text(name)?.map_or(Ok(()), |text| check_length(name, &text, max_bytes))
 }
 
-fn check_length(field: &str, text: &str, most: usize) -> Result<(), HttpError> {
-    if text.len() <= most {
+fn check_length(field: &str, text: &str, max: usize) -> Result<(), HttpError> {
+    if text.len() <= max {
         return Ok(());
     }
-    Err(HttpError::invalid(field, &format!("has {} bytes; at most {most} are allowed", text.len())))
+    Err(HttpError::invalid(field, &format!("has {} bytes; at most {max} are allowed", text.len())))
 }
 
 /// In which way an agent wants something. Exactly these names: who writes another may mean another.

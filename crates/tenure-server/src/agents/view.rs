@@ -6,8 +6,8 @@ use tenure_core::kernel::{
 };
 use tenure_core::rules::time::{is_expired, remaining};
 
+use crate::clock::format_tick;
 use crate::http::auth::Caller;
-use crate::http::host_names::format_tick;
 
 /// The lease with this number, dead or alive, as it is at `at`.
 pub(super) fn lease(state: &KernelState, fence: Fence, at: Tick) -> Option<AgentLease> {
@@ -86,9 +86,9 @@ pub(super) fn agent(
 }
 
 fn wait(state: &KernelState, caller: &Caller, pending: &kernel::AgentWait, now: Tick) -> Option<AgentWait> {
-    let seen = || pending.requests.iter().filter(|want| caller.can_see(want.resource.as_str()));
-    let requested: Vec<_> = seen().map(|want| resource_access(&want.resource, want.mode)).collect();
-    let ahead = seen().flat_map(|want| conflicting_leases(state, &want.resource, want.mode, now));
+    let seen = || pending.requests.iter().filter(|request| caller.can_see(request.resource.as_str()));
+    let requested: Vec<_> = seen().map(|request| resource_access(&request.resource, request.mode)).collect();
+    let ahead = seen().flat_map(|request| conflicting_leases(state, &request.resource, request.mode, now));
     let ahead = ahead.map(|lease| lease.holder).filter(|holder| **holder != pending.rank.agent);
     let blocked_by = unique_holder_names(ahead);
     (!requested.is_empty()).then(|| AgentWait {

@@ -74,22 +74,23 @@ impl<'a> Graph<'a> {
         })
     }
 
-    fn edges_of(&self, want: &WaitingRequest<'a>) -> Vec<Edge<'a>> {
-        let held =
-            conflicting_leases(self.state, want.resource, want.mode, self.now).map(|lease| lease.holder);
-        let first = self.index.overlapping(want.resource).map(|place| &self.waiting_requests[place]);
-        let first = first.filter(|other| other.wait < want.wait && !other.mode.is_compatible(want.mode));
+    fn edges_of(&self, request: &WaitingRequest<'a>) -> Vec<Edge<'a>> {
+        let held = conflicting_leases(self.state, request.resource, request.mode, self.now)
+            .map(|lease| lease.holder);
+        let first = self.index.overlapping(request.resource).map(|place| &self.waiting_requests[place]);
+        let first =
+            first.filter(|other| other.wait < request.wait && !other.mode.is_compatible(request.mode));
         let ahead = held.map(|holder| (true, holder)).chain(first.map(|other| (false, other.holder)));
-        let ahead: BTreeSet<_> = ahead.filter(|(_, holder)| *holder != want.holder).collect();
+        let ahead: BTreeSet<_> = ahead.filter(|(_, holder)| *holder != request.holder).collect();
         // Who has it comes first.
         let edge = |(is_held, to): (bool, &'a Holder)| Edge {
-            from: want.holder,
+            from: request.holder,
             to,
-            resource: want.resource,
-            mode: want.mode,
+            resource: request.resource,
+            mode: request.mode,
             is_held,
-            one_of_several: want.one_of_several,
-            until: want.until,
+            one_of_several: request.one_of_several,
+            until: request.until,
         };
         ahead.into_iter().rev().map(edge).collect()
     }
@@ -101,10 +102,10 @@ fn waiting_requests(state: &KernelState, now: Tick) -> Vec<WaitingRequest<'_>> {
     let mut wait = 0;
     for pending in pending {
         wait += 1;
-        all.extend(pending.requests.iter().map(|want| WaitingRequest {
+        all.extend(pending.requests.iter().map(|request| WaitingRequest {
             holder: &pending.rank.agent,
-            resource: &want.resource,
-            mode: want.mode,
+            resource: &request.resource,
+            mode: request.mode,
             one_of_several: false,
             until: pending.until,
             wait,
@@ -112,12 +113,12 @@ fn waiting_requests(state: &KernelState, now: Tick) -> Vec<WaitingRequest<'_>> {
     }
     for ticket in state.queue_tickets().filter(|ticket| !is_expired(now.0, ticket.until.0)) {
         wait += 1;
-        for want in ticket.requests {
-            all.extend(want.resources().map(|resource| WaitingRequest {
+        for request in ticket.requests {
+            all.extend(request.resources().map(|resource| WaitingRequest {
                 holder: ticket.holder,
                 resource,
-                mode: want.mode,
-                one_of_several: !want.alternatives.is_empty(),
+                mode: request.mode,
+                one_of_several: !request.alternatives.is_empty(),
                 until: ticket.until,
                 wait,
             }));
@@ -134,10 +135,10 @@ struct Index<'a> {
 }
 
 impl<'a> Index<'a> {
-    fn new(wanting: &[WaitingRequest<'a>]) -> Self {
+    fn new(requests: &[WaitingRequest<'a>]) -> Self {
         let mut index = Self { by_literal_prefix: BTreeMap::new(), prefix_sizes: BTreeSet::new() };
-        for (place, want) in wanting.iter().enumerate() {
-            let reach = ResourcePattern::from_name(want.resource.as_str());
+        for (place, request) in requests.iter().enumerate() {
+            let reach = ResourcePattern::from_name(request.resource.as_str());
             let is_below = matches!(reach, ResourcePattern::Prefix(_));
             if is_below {
                 index.prefix_sizes.insert(reach.literal().len());

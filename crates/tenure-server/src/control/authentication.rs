@@ -38,27 +38,27 @@ pub(super) fn status(caller: &Caller) -> AuthStatus {
 /// `auth.login`: speak as this token's principal from now on.
 pub(super) fn login(
     app: &App,
-    seat: &mut Connection,
+    connection: &mut Connection,
     fields: Map<String, Value>,
 ) -> Result<AuthStatus, CommandError> {
     let token = Zeroizing::new(CommandFields(fields).text("token")?);
     let unknown = |_| Problem::new(ProblemCode::Unauthorized, "the token is not known, or no longer good");
     let caller = caller_of(app, &token).map_err(unknown)?;
-    switch_caller(app, seat, caller)
+    switch_caller(app, connection, caller)
 }
 
 /// `auth.logout`: speak as who the connection was opened for.
-pub(super) fn logout(app: &App, seat: &mut Connection) -> Result<AuthStatus, CommandError> {
-    let caller = seat.opened_by.clone();
-    switch_caller(app, seat, caller)
+pub(super) fn logout(app: &App, connection: &mut Connection) -> Result<AuthStatus, CommandError> {
+    let caller = connection.opened_by.clone();
+    switch_caller(app, connection, caller)
 }
 
-fn switch_caller(app: &App, seat: &mut Connection, caller: Caller) -> Result<AuthStatus, CommandError> {
-    let is_new_principal = caller.principal != seat.caller.principal;
+fn switch_caller(app: &App, connection: &mut Connection, caller: Caller) -> Result<AuthStatus, CommandError> {
+    let is_new_principal = caller.principal != connection.caller.principal;
     let is_owner = app
         .control
         .controller
-        .read(|held, _| held.is_some_and(|held| *held.owner.identity == *seat.identity));
+        .read(|held, _| held.is_some_and(|held| *held.owner.identity == *connection.identity));
     let status = status(&caller);
     if is_owner && (is_new_principal || !status.may_control) {
         let detail =
@@ -66,8 +66,8 @@ fn switch_caller(app: &App, seat: &mut Connection, caller: Caller) -> Result<Aut
         return Err(Problem::new(ProblemCode::Conflict, detail).into());
     }
     if is_new_principal {
-        seat.rename()?;
+        connection.rename()?;
     }
-    seat.caller = caller;
+    connection.caller = caller;
     Ok(status)
 }

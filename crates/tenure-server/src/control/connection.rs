@@ -1,4 +1,4 @@
-//! One connection's place at the desk: who it is, and what it has.
+//! One control connection: its identity, its caller and its lease.
 
 use std::sync::Arc;
 

@@ -85,10 +85,10 @@ impl Controller {
         store: DeviceStore,
     ) -> Self {
         let stored = device.persistent_state();
-        let inner =
+        let state =
             ControllerState { ownership: OwnershipState::default(), device, connections: HashMap::new() };
         Self {
-            state: Mutex::new(inner),
+            state: Mutex::new(state),
             view,
             uptime,
             terms,
@@ -138,7 +138,9 @@ impl Controller {
         identity: &str,
         class: CommandClass,
     ) -> Result<Permit, ControlRejection> {
-        self.permit(CommandSource::WebSocket, |hand, now| hand.permit_websocket(identity, class, now))
+        self.permit(CommandSource::WebSocket, |ownership, now| {
+            ownership.permit_websocket(identity, class, now)
+        })
     }
 
     /// The same for a frame, of which many may be kept out in a second.
@@ -155,7 +157,7 @@ impl Controller {
         lease_id: Option<&str>,
         class: CommandClass,
     ) -> Result<Permit, ControlRejection> {
-        self.permit(CommandSource::Rest, |hand, now| hand.permit_rest(token, lease_id, class, now))
+        self.permit(CommandSource::Rest, |ownership, now| ownership.permit_rest(token, lease_id, class, now))
     }
 
     /// Whether the knob or the serial port may do what is of this class.
@@ -164,7 +166,7 @@ impl Controller {
         source: CommandSource,
         class: CommandClass,
     ) -> Result<Permit, ControlRejection> {
-        self.permit(source, |hand, now| hand.permit_local(source, class, now))
+        self.permit(source, |ownership, now| ownership.permit_local(source, class, now))
     }
 
     fn permit(
@@ -200,11 +202,11 @@ impl Controller {
     ) -> Result<Value, CommandError> {
         let now = self.now();
         let (done, stored) = {
-            let inner = &mut *self.state.lock();
-            inner.ownership.check_permit(pass, now)?;
-            let done = act(&mut inner.device, now)?;
+            let state = &mut *self.state.lock();
+            state.ownership.check_permit(pass, now)?;
+            let done = act(&mut state.device, now)?;
             // In the order in which it happened: the last one written is the last one that was done.
-            let stored = done.must_store.then(|| self.writer.next_state(inner.device.persistent_state()));
+            let stored = done.must_store.then(|| self.writer.next_state(state.device.persistent_state()));
             (done, stored)
         };
         self.deadline_moved.notify_one();
@@ -222,9 +224,9 @@ impl Controller {
     /// Shows a frame, if its pass still counts.
     pub(super) fn accept_frame(&self, pass: Permit, bytes: &[u8]) -> Result<(), CommandError> {
         let now = self.now();
-        let inner = &mut *self.state.lock();
-        inner.ownership.check_permit(pass, now)?;
-        Ok(inner.device.accept_frame(bytes, now)?)
+        let state = &mut *self.state.lock();
+        state.ownership.check_permit(pass, now)?;
+        Ok(state.device.accept_frame(bytes, now)?)
     }
 
     /// This connection is about to ask for the lease.
@@ -242,9 +244,9 @@ impl Controller {
 
     /// This connection is gone. The answer is the lease that it leaves behind.
     pub(super) fn remove_connection(&self, identity: &str) -> Option<Fence> {
-        let inner = &mut *self.state.lock();
-        inner.connections.remove(identity);
-        inner.ownership.lease().filter(|held| &*held.owner.identity == identity).map(|held| held.fence)
+        let state = &mut *self.state.lock();
+        state.connections.remove(identity);
+        state.ownership.lease().filter(|held| &*held.owner.identity == identity).map(|held| held.fence)
     }
 
     /// Ends the render stream when no frame came for too long. It runs as long as the server.
@@ -252,11 +254,11 @@ impl Controller {
         loop {
             let now = self.now();
             let deadline = {
-                let inner = &mut *self.state.lock();
-                if inner.device.next_deadline().is_some_and(|deadline| deadline <= now) {
-                    inner.device.poll_stream_expiry(now);
+                let state = &mut *self.state.lock();
+                if state.device.next_deadline().is_some_and(|deadline| deadline <= now) {
+                    state.device.poll_stream_expiry(now);
                 }
-                inner.device.next_deadline()
+                state.device.next_deadline()
             };
             let moved = self.deadline_moved.notified();
             match deadline {

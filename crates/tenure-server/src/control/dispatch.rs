@@ -17,7 +17,7 @@ use crate::http::json;
 const MAX_REQUEST_ID_BYTES: usize = 128;
 
 /// What goes back for a text message.
-pub(super) async fn handle_text(app: &App, seat: &mut Connection, text: &str) -> String {
+pub(super) async fn handle_text(app: &App, connection: &mut Connection, text: &str) -> String {
     let mut fields = match read(text) {
         Ok(fields) => fields,
         Err(problem) => return message::error(None, &problem.into()),
@@ -27,56 +27,60 @@ pub(super) async fn handle_text(app: &App, seat: &mut Connection, text: &str) ->
         Err(problem) => return message::error(None, &problem.into()),
     };
     let request_id = request_id.as_deref();
-    match obey(app, seat, fields).await {
+    match obey(app, connection, fields).await {
         Ok((kind, data)) => message::success(kind, request_id, &data),
         Err(blocked) => message::error(request_id, &blocked),
     }
 }
 
-pub(super) fn handle_frame(app: &App, seat: &Connection, bytes: &[u8]) -> Result<(), CommandError> {
-    lifecycle::require_control_permission(&seat.caller)?;
-    let permit = app.control.controller.permit_frame(&seat.identity)?;
+pub(super) fn handle_frame(app: &App, connection: &Connection, bytes: &[u8]) -> Result<(), CommandError> {
+    lifecycle::require_control_permission(&connection.caller)?;
+    let permit = app.control.controller.permit_frame(&connection.identity)?;
     app.control.controller.accept_frame(permit, bytes)
 }
 
 /// Sends a message on to somebody else's device, if the lease allows it.
 pub(super) fn relay(
     app: &App,
-    seat: &Connection,
+    connection: &Connection,
     link: Option<&mut RelayHandle>,
     message: Message,
 ) -> Result<(), CommandError> {
     let (Some(gateway), Some(link)) = (&app.control.gateway, link) else { return Ok(()) };
     let class = gateway.classify_message(&message);
     if class != CommandClass::Reads {
-        lifecycle::require_control_permission(&seat.caller)?;
+        lifecycle::require_control_permission(&connection.caller)?;
     }
-    let pass = app.control.controller.permit_websocket(&seat.identity, class)?;
+    let pass = app.control.controller.permit_websocket(&connection.identity, class)?;
     link.send(pass, message)
 }
 
 /// Does it. The answer has a type of its own where clients know one.
 async fn obey(
     app: &App,
-    seat: &mut Connection,
+    connection: &mut Connection,
     mut fields: Map<String, Value>,
 ) -> Result<(&'static str, Box<RawValue>), CommandError> {
     let row = command(&mut fields)?;
     let data = match row.name {
-        "control.acquire" => return Ok(("control.acquired", lifecycle::acquire(app, seat, fields).await?)),
-        "control.heartbeat" => {
-            return Ok(("control.heartbeatAck", lifecycle::heartbeat(app, seat, fields).await?));
+        "control.acquire" => {
+            return Ok(("control.acquired", lifecycle::acquire(app, connection, fields).await?));
         }
-        "control.release" => return Ok(("control.released", lifecycle::release(app, seat, fields).await?)),
+        "control.heartbeat" => {
+            return Ok(("control.heartbeatAck", lifecycle::heartbeat(app, connection, fields).await?));
+        }
+        "control.release" => {
+            return Ok(("control.released", lifecycle::release(app, connection, fields).await?));
+        }
         "control.status" => lifecycle::status(app),
-        "auth.status" => raw(&authentication::status(&seat.caller)),
-        "auth.login" => raw(&authentication::login(app, seat, fields)?),
-        "auth.logout" => raw(&authentication::logout(app, seat)?),
+        "auth.status" => raw(&authentication::status(&connection.caller)),
+        "auth.login" => raw(&authentication::login(app, connection, fields)?),
+        "auth.logout" => raw(&authentication::logout(app, connection)?),
         name => {
             if row.may_change {
-                lifecycle::require_control_permission(&seat.caller)?;
+                lifecycle::require_control_permission(&connection.caller)?;
             }
-            let pass = app.control.controller.permit_websocket(&seat.identity, row.class)?;
+            let pass = app.control.controller.permit_websocket(&connection.identity, row.class)?;
             raw(&app.control.controller.execute(pass, name, fields).await?)
         }
     };

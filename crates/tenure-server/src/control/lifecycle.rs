@@ -36,7 +36,7 @@ const DEFAULT_REASON: &str = "user_release";
 /// `control.acquire`.
 pub(super) async fn acquire(
     app: &App,
-    seat: &mut Connection,
+    connection: &mut Connection,
     fields: Map<String, Value>,
 ) -> Result<Box<RawValue>, CommandError> {
     let mut fields = CommandFields(fields);
@@ -46,42 +46,46 @@ pub(super) async fn acquire(
         let problem = Problem::of_field(ProblemCode::InvalidValue, "scope", "must be \"global\"");
         return Err(problem.into());
     }
-    require_control_permission(&seat.caller)?;
+    require_control_permission(&connection.caller)?;
     let labels = Labels::parse([("client", &*client_name), ("instance", &*instance_id)])
         .map_err(|invalid| Problem::of_field(ProblemCode::InvalidValue, "clientName", invalid.reason))?;
     let token = new_token()?;
     let owner = ControlOwner {
-        identity: seat.identity.clone(),
-        websocket_client_id: seat.client_id,
+        identity: connection.identity.clone(),
+        websocket_client_id: connection.client_id,
         client_name: client_name.into(),
         instance_id: instance_id.into(),
         token_digest: TokenDigest::of(&token),
     };
-    let desk = &app.control.controller;
-    desk.register_connection(RegisteredConnection { owner, reason: None, is_acquiring: true });
-    let fence = acquire_lease(app, seat, labels).await?;
+    let controller = &app.control.controller;
+    controller.register_connection(RegisteredConnection { owner, reason: None, is_acquiring: true });
+    let fence = acquire_lease(app, connection, labels).await?;
     // Whoever had it before can do nothing any more, also on its way to the device.
     app.control.drain().await;
-    let held = desk.read(|held, now| {
+    let held = controller.read(|held, now| {
         // Whoever was waited for may have taken longer than the lease lasts.
         held.filter(|held| held.fence == fence && !held.is_expired(now)).cloned()
     });
     let held = held.ok_or_else(expired_rejection)?;
-    if seat.lease.as_ref().is_none_or(|lease| lease.fence != fence) {
-        seat.lease = Some(ConnectionLease { fence, token, principal: seat.caller.principal.clone() });
+    if connection.lease.as_ref().is_none_or(|lease| lease.fence != fence) {
+        connection.lease =
+            Some(ConnectionLease { fence, token, principal: connection.caller.principal.clone() });
     }
-    let token = &seat.lease.as_ref().expect("it was just put there").token;
-    Ok(raw(&AcquireResponse::new(&held, token, desk.terms.heartbeat_interval_ms, desk.uptime)))
+    let token = &connection.lease.as_ref().expect("it was just put there").token;
+    Ok(raw(&AcquireResponse::new(&held, token, controller.terms.heartbeat_interval_ms, controller.uptime)))
 }
 
 /// Asks the registrar. Somebody else's lease that has less than a millisecond left is waited for: whoever was told that
 /// nothing remains was told that it is free.
-async fn acquire_lease(app: &App, seat: &Connection, labels: Labels) -> Result<Fence, CommandError> {
+async fn acquire_lease(app: &App, connection: &Connection, labels: Labels) -> Result<Fence, CommandError> {
     let mut tries = 0;
     loop {
         tries += 1;
-        let reply =
-            app.registrar.submit(Command::Acquire(lease_request(app, seat, labels.clone())?)).await.reply;
+        let reply = app
+            .registrar
+            .submit(Command::Acquire(lease_request(app, connection, labels.clone())?))
+            .await
+            .reply;
         match reply {
             Reply::Answered { answer: CommandOutcome::Granted { leases }, .. } => {
                 return leases.first().copied().ok_or_else(|| unexpected().into());
@@ -102,7 +106,7 @@ async fn acquire_lease(app: &App, seat: &Connection, labels: Labels) -> Result<F
     }
 }
 
-fn lease_request(app: &App, seat: &Connection, labels: Labels) -> Result<Acquire, Problem> {
+fn lease_request(app: &App, connection: &Connection, labels: Labels) -> Result<Acquire, Problem> {
     let mut nonce = [0; 16];
     let missing = |_| Problem::new(ProblemCode::Unavailable, "the system gives no random bytes; ask again");
     getrandom::fill(&mut nonce).map_err(missing)?;
@@ -115,8 +119,8 @@ fn lease_request(app: &App, seat: &Connection, labels: Labels) -> Result<Acquire
         labels,
     };
     Ok(Acquire {
-        principal: seat.caller.principal.clone(),
-        holder: seat.holder(),
+        principal: connection.caller.principal.clone(),
+        holder: connection.holder(),
         requests: vec![request],
         contention_policy: ContentionPolicy::RefreshOwn,
         key: None,
@@ -126,43 +130,43 @@ fn lease_request(app: &App, seat: &Connection, labels: Labels) -> Result<Acquire
 /// `control.heartbeat`. What is asked first: is there a lease, is it this connection's, is it the one that is named.
 pub(super) async fn heartbeat(
     app: &App,
-    seat: &Connection,
+    connection: &Connection,
     fields: Map<String, Value>,
 ) -> Result<Box<RawValue>, CommandError> {
     let mut fields = CommandFields(fields);
     let (lease_id, token) = (fields.optional_text("leaseId")?, fields.optional_text("leaseToken")?);
-    let desk = &app.control.controller;
-    let (lease, principal, shown) = desk.read(|held, now| {
+    let controller = &app.control.controller;
+    let (lease, principal, shown) = controller.read(|held, now| {
         let held = held.ok_or_else(expired_rejection)?;
-        let lease = own(seat, held).ok_or_else(|| held.locked_rejection(now))?;
+        let lease = own(connection, held).ok_or_else(|| held.locked_rejection(now))?;
         is_shown(held, lease_id, token, now)?;
         Ok::<_, CommandError>((lease.fence, lease.principal.clone(), held.lease_id.clone()))
     })?;
-    desk.update_request(&seat.identity, None, false);
-    let claim = seat.lease_credential(&principal);
+    controller.update_request(&connection.identity, None, false);
+    let claim = connection.lease_credential(&principal);
     let reply = app.registrar.submit(Command::Renew { lease, credential: claim, ttl: None }).await.reply;
     let Reply::Answered { answer: CommandOutcome::Renewed { expires_at, .. }, .. } = reply else {
-        return Err(ended(app, seat, reply));
+        return Err(ended(app, connection, reply));
     };
-    let ttl_ms = whole_millis(desk.terms.ttl);
-    let expires_at_ms = desk.uptime.at(expires_at).0;
+    let ttl_ms = whole_millis(controller.terms.ttl);
+    let expires_at_ms = controller.uptime.at(expires_at).0;
     Ok(raw(&HeartbeatAck { lease_id: &shown, ttl_ms, remaining_ms: ttl_ms, expires_at_ms }))
 }
 
 /// `control.release`. Where there is no lease, it is released already.
 pub(super) async fn release(
     app: &App,
-    seat: &Connection,
+    connection: &Connection,
     fields: Map<String, Value>,
 ) -> Result<Box<RawValue>, CommandError> {
     let mut fields = CommandFields(fields);
     let (lease_id, token) = (fields.optional_text("leaseId")?, fields.optional_text("leaseToken")?);
     let reason = fields.optional_name("reason", MAX_NAME_BYTES)?;
-    let desk = &app.control.controller;
+    let controller = &app.control.controller;
     let shown = lease_id.clone().unwrap_or_default();
-    let mine = desk.read(|held, now| {
+    let mine = controller.read(|held, now| {
         let Some(held) = held.filter(|held| !held.is_expired(now)) else { return Ok(None) };
-        let Some(lease) = own(seat, held) else {
+        let Some(lease) = own(connection, held) else {
             return Err(CommandError::from(held.invalid_rejection(now)));
         };
         is_shown(held, lease_id, token, now)?;
@@ -170,10 +174,10 @@ pub(super) async fn release(
     })?;
     let reason: Arc<str> = reason.as_deref().unwrap_or(DEFAULT_REASON).into();
     if let Some((lease, principal)) = mine {
-        desk.update_request(&seat.identity, Some(reason.clone()), false);
+        controller.update_request(&connection.identity, Some(reason.clone()), false);
         let command = Command::Release {
             lease,
-            claim: seat.lease_credential(&principal),
+            claim: connection.lease_credential(&principal),
             reason: ReleaseReason::Completed,
         };
         match app.registrar.submit(command).await.reply {
@@ -183,15 +187,15 @@ pub(super) async fn release(
             reply => return Err(command_error(reply)),
         }
     }
-    let released_at_ms = desk.uptime.at(desk.now()).0;
+    let released_at_ms = controller.uptime.at(controller.now()).0;
     Ok(raw(&ReleaseResponse { released: true, lease_id: &shown, released_at_ms, reason: &reason }))
 }
 
 /// `control.status`.
 pub(super) fn status(app: &App) -> Box<RawValue> {
-    let desk = &app.control.controller;
-    let ttl_ms = whole_millis(desk.terms.ttl);
-    desk.read(|held, now| raw(&Status::new(held, now, ttl_ms, desk.terms.heartbeat_interval_ms)))
+    let controller = &app.control.controller;
+    let ttl_ms = whole_millis(controller.terms.ttl);
+    controller.read(|held, now| raw(&Status::new(held, now, ttl_ms, controller.terms.heartbeat_interval_ms)))
 }
 
 /// Rejects a caller that is not permitted to control the device.
@@ -201,9 +205,9 @@ pub(super) fn require_control_permission(caller: &Caller) -> Result<(), Problem>
 }
 
 /// This connection's lease, if it is this one.
-fn own<'a>(seat: &'a Connection, held: &ControlLease) -> Option<&'a ConnectionLease> {
-    let is_own = *held.owner.identity == *seat.identity;
-    seat.lease.as_ref().filter(|lease| is_own && lease.fence == held.fence)
+fn own<'a>(connection: &'a Connection, held: &ControlLease) -> Option<&'a ConnectionLease> {
+    let is_own = *held.owner.identity == *connection.identity;
+    connection.lease.as_ref().filter(|lease| is_own && lease.fence == held.fence)
 }
 
 /// Whether a heartbeat or release names this lease.
@@ -236,15 +240,15 @@ fn locked(app: &App, until: Tick) -> ControlRejection {
     })
 }
 
-fn ended(app: &App, seat: &Connection, reply: Reply) -> CommandError {
+fn ended(app: &App, connection: &Connection, reply: Reply) -> CommandError {
     let Reply::Answered { answer: CommandOutcome::Rejected(_), .. } = reply else {
         return command_error(reply);
     };
-    let others = |held: &&ControlLease| *held.owner.identity != *seat.identity;
+    let is_foreign = |held: &&ControlLease| *held.owner.identity != *connection.identity;
     app.control
         .controller
         .read(|held, now| {
-            held.filter(others).map_or_else(expired_rejection, |held| held.locked_rejection(now))
+            held.filter(is_foreign).map_or_else(expired_rejection, |held| held.locked_rejection(now))
         })
         .into()
 }

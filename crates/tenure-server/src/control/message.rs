@@ -165,8 +165,8 @@ pub(crate) enum CommandError {
 }
 
 impl From<ControlRejection> for CommandError {
-    fn from(refusal: ControlRejection) -> Self {
-        Self::Rejected(refusal)
+    fn from(rejection: ControlRejection) -> Self {
+        Self::Rejected(rejection)
     }
 }
 
@@ -188,7 +188,7 @@ impl CommandError {
     /// The part `error` of what a WebSocket is told.
     pub(super) fn websocket_body(&self) -> Box<RawValue> {
         match self {
-            Self::Rejected(refusal) => raw(&refusal.websocket_body()),
+            Self::Rejected(rejection) => raw(&rejection.websocket_body()),
             Self::Problem(problem) => problem_body(problem),
         }
     }
@@ -196,14 +196,14 @@ impl CommandError {
     /// The part `error` of what REST is told.
     pub(super) fn rest_body(&self) -> Box<RawValue> {
         match self {
-            Self::Rejected(refusal) => raw(&refusal.rest_body()),
+            Self::Rejected(rejection) => raw(&rejection.rest_body()),
             Self::Problem(problem) => problem_body(problem),
         }
     }
 
     pub(super) fn status(&self) -> u16 {
         match self {
-            Self::Rejected(refusal) => refusal.code.status(),
+            Self::Rejected(rejection) => rejection.code.status(),
             Self::Problem(problem) => problem.code.status(),
         }
     }

@@ -7,7 +7,7 @@
 //! request ──> rest        the same commands under their addresses
 //!             gateway     or somebody else's device, behind the same lease
 //!             inputs      the knob and the serial port
-//!             desk        the device and whose hand is on it, behind one lock; listens to the ledger
+//!             controller  the device and whose hand is on it, behind one lock; listens to the ledger
 //! ```
 //!
 //! What a lease changes for whom is said in `tenure-control`, in one table; nothing here decides it.
@@ -80,16 +80,10 @@ impl ControlApi {
             heartbeat_interval_ms: settings.heartbeat_interval_ms,
         };
         let device = VirtualDevice::new(stored, uptime);
-        let desk = Arc::new(Controller::new(registrar.view().clone(), uptime, terms, device, store));
+        let controller = Arc::new(Controller::new(registrar.view().clone(), uptime, terms, device, store));
         let settings = settings.clone();
-        let gateway = settings.gateway.clone().map(|gateway| Gateway::new(gateway, desk.clone()));
-        Ok(Self {
-            controller: desk,
-            ota_token: OtaToken::default(),
-            settings,
-            gateway,
-            inputs: Mutex::default(),
-        })
+        let gateway = settings.gateway.clone().map(|gateway| Gateway::new(gateway, controller.clone()));
+        Ok(Self { controller, ota_token: OtaToken::default(), settings, gateway, inputs: Mutex::default() })
     }
 
     /// Ends what was held before this server started: the connections that had it are gone. Then it keeps watch.

@@ -54,22 +54,22 @@ pub(super) struct ControlSession {
 type Flow = ControlFlow<()>;
 
 impl ControlSession {
-    pub(super) async fn new(app: Arc<App>, seat: Connection, stream: Stream, prefix: Vec<u8>) -> Self {
+    pub(super) async fn new(app: Arc<App>, connection: Connection, stream: Stream, prefix: Vec<u8>) -> Self {
         let config = Some(websocket::config(MAX_MESSAGE_BYTES));
         let socket = WebSocketStream::from_partially_read(stream, prefix, Role::Server, config).await;
-        let (changes, heard) = (app.control.controller.subscribe_lease_changes(), Instant::now());
-        let (link, from_device) = link(&app, &seat);
+        let (changes, now) = (app.control.controller.subscribe_lease_changes(), Instant::now());
+        let (link, from_device) = link(&app, &connection);
         Self {
             app,
-            connection: seat,
+            connection,
             socket,
             changes,
             relay: link,
             from_device,
-            commands: RateLimiter::new(COMMANDS_PER_SECOND, heard),
-            frames: RateLimiter::new(FRAMES_PER_SECOND, heard),
-            frame_errors: RateLimiter::new(FRAME_ERRORS_PER_SECOND, heard),
-            last_received: heard,
+            commands: RateLimiter::new(COMMANDS_PER_SECOND, now),
+            frames: RateLimiter::new(FRAMES_PER_SECOND, now),
+            frame_errors: RateLimiter::new(FRAME_ERRORS_PER_SECOND, now),
+            last_received: now,
         }
     }
 
@@ -182,9 +182,13 @@ impl ControlSession {
             self.close(CloseCode::Again, "too far behind; connect again, and ask for control.status").await;
             return ControlFlow::Break(());
         };
-        let desk = &self.app.control.controller;
-        let data =
-            StateChangedData::new(&change, desk.now(), desk.terms.heartbeat_interval_ms, desk.counts());
+        let controller = &self.app.control.controller;
+        let data = StateChangedData::new(
+            &change,
+            controller.now(),
+            controller.terms.heartbeat_interval_ms,
+            controller.counts(),
+        );
         let text = message::broadcast(change.event.as_str(), &data);
         self.send(text).await
     }
@@ -213,9 +217,9 @@ impl ControlSession {
 }
 
 /// A way to somebody else's device, if there is one behind this server.
-fn link(app: &App, seat: &Connection) -> (Option<RelayHandle>, mpsc::Receiver<Message>) {
+fn link(app: &App, connection: &Connection) -> (Option<RelayHandle>, mpsc::Receiver<Message>) {
     let (to_client, from_device) = mpsc::channel(MAX_FROM_DEVICE);
-    let open = |gateway: &Gateway| gateway.open_relay(seat.identity.clone(), to_client);
+    let open = |gateway: &Gateway| gateway.open_relay(connection.identity.clone(), to_client);
     (app.control.gateway.as_ref().map(open), from_device)
 }
 

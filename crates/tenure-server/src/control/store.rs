@@ -96,12 +96,12 @@ mod tests {
     /// What a device keeps that somebody has used.
     fn used(name: &str) -> PersistentState {
         let mut device = VirtualDevice::new(PersistentState::default(), DeviceClock::new(Tick(0), 0));
-        let mut tell = |command: &str, fields: Value| {
+        let mut execute = |command: &str, fields: Value| {
             let fields = fields.as_object().cloned().unwrap_or_default();
             assert!(device.execute(command, fields, Tick(0)).expect("it is carried out").must_store);
         };
-        tell("settings.set", json!({ "deviceName": name }));
-        tell("presets.save", json!({ "name": "Evening light" }));
+        execute("settings.set", json!({ "deviceName": name }));
+        execute("presets.save", json!({ "name": "Evening light" }));
         device.persistent_state()
     }
 
@@ -161,9 +161,9 @@ mod tests {
         ];
         for bytes in cases {
             fs::write(&path, &bytes).unwrap();
-            let refusal = open_error(data.path());
-            assert!(matches!(refusal, DeviceStoreError::Damaged { .. }), "{refusal}");
-            let text = refusal.to_string();
+            let error = open_error(data.path());
+            assert!(matches!(error, DeviceStoreError::Damaged { .. }), "{error}");
+            let text = error.to_string();
             assert!(text.contains(path.to_str().unwrap()) && text.contains("put back a copy"), "{text}");
             assert_eq!(fs::read(&path).unwrap(), bytes);
         }
@@ -173,9 +173,9 @@ mod tests {
     fn an_unknown_version_is_reported_with_a_remedy() {
         let data = tempfile::tempdir().unwrap();
         fs::write(data.path().join(NAME), "{\"version\":2,\"more\":true}").unwrap();
-        let refusal = open_error(data.path());
-        assert!(matches!(refusal, DeviceStoreError::Version { found: 2, .. }), "{refusal}");
-        assert!(refusal.to_string().contains("start the version that wrote it"), "{refusal}");
+        let error = open_error(data.path());
+        assert!(matches!(error, DeviceStoreError::Version { found: 2, .. }), "{error}");
+        assert!(error.to_string().contains("start the version that wrote it"), "{error}");
     }
 
     #[test]

@@ -40,9 +40,9 @@ pub(super) async fn websocket(
     headers: HeaderMap,
 ) -> Result<Response, HttpError> {
     let no_connection = |problem: tenure_control::Problem| HttpError::new(Code::Unavailable, problem.message);
-    let seat = Connection::new(app.clone(), caller).map_err(no_connection)?;
+    let connection = Connection::new(app.clone(), caller).map_err(no_connection)?;
     let upgrade = Upgrade::new(async move |stream, prefix, stop| {
-        ControlSession::new(app, seat, stream, prefix).await.run(stop).await;
+        ControlSession::new(app, connection, stream, prefix).await.run(stop).await;
     });
     upgrade_response(&headers, upgrade)
 }

@@ -57,27 +57,27 @@ pub(super) async fn acquire(
     local: LocalProcess,
     ManifestBody(fields): ManifestBody,
 ) -> Result<Response, HttpError> {
-    let AcquireFilesRequest { identity: spoken, guard: guarded, paths: wished, whole } = read(fields)?;
+    let AcquireFilesRequest { identity: spoken, guard: guarded, paths: requested, whole } = read(fields)?;
     let background = guarded.is_some();
-    let (speaker, standing) = match guarded {
+    let (file_caller, standing) = match guarded {
         // The mark comes before the lease: once that is there, its end changes the mark.
         Some(guarded) => guarded.resolve_caller(&app, local, &spoken).await?,
         None => {
-            let speaker = spawn_blocking(move || spoken.resolve(local)).await?;
-            last_activity::record_activity(&app, &speaker.own.process, &speaker.own.id);
-            (speaker, None)
+            let file_caller = spawn_blocking(move || spoken.resolve(local)).await?;
+            last_activity::record_activity(&app, &file_caller.own.process, &file_caller.own.id);
+            (file_caller, None)
         }
     };
     // Nothing is let go of between the question and the answer: whoever looks what is open looks before or after.
-    let turn = app.files.process_locks.lock_of(&speaker.own.process);
+    let turn = app.files.process_locks.lock_of(&file_caller.own.process);
     let _turn = turn.read().await;
     // Before anything is got in its name: whoever asks may hang up at any moment.
-    watched_processes::watch(&app, &speaker.own.process);
-    register_sessions(&app, &caller, &speaker).await?;
-    let session = speaker.own.id.clone();
-    let (files, answered) = acquire_resolved(&app, &caller, (&speaker, background), &wished).await?;
+    watched_processes::watch(&app, &file_caller.own.process);
+    register_sessions(&app, &caller, &file_caller).await?;
+    let session = file_caller.own.id.clone();
+    let (files, answered) = acquire_resolved(&app, &caller, (&file_caller, background), &requested).await?;
     // Once more: it may have ended before its session was known.
-    watched_processes::watch(&app, &speaker.own.process);
+    watched_processes::watch(&app, &file_caller.own.process);
     audit::watch_files(&app, &session, &files);
     if let FileOutcome::Granted { leases, .. } = &answered.0
         && !leases.is_empty()
@@ -88,7 +88,7 @@ pub(super) async fn acquire(
         app.files.idle_release.wake();
     }
     let mut verdict =
-        verdict::file_verdict(&app, (&session, &speaker.own.process), files, whole, answered).await?;
+        verdict::file_verdict(&app, (&session, &file_caller.own.process), files, whole, answered).await?;
     if verdict.verdict == FileVerdictKind::Granted && verdict.held.is_empty() {
         verdict.standing = standing;
     }
@@ -99,22 +99,22 @@ pub(super) async fn acquire(
 async fn acquire_resolved(
     app: &Arc<App>,
     caller: &Caller,
-    (speaker, background): (&FileCaller, bool),
-    wished: &RequestedPaths,
+    (file_caller, background): (&FileCaller, bool),
+    requested: &RequestedPaths,
 ) -> Result<(Vec<FileKey>, (FileOutcome, Tick)), HttpError> {
     let mut got = Vec::new();
     for _ in 0..MAX_ROUNDS {
-        let files = look(app, wished).await?;
+        let files = look(app, requested).await?;
         files.iter().try_for_each(|file| caller.require_resource(&file.resource))?;
         let command = |checked| {
-            let (session, files) = (speaker.own.clone(), resolve::file_requests(&files)?);
+            let (session, files) = (file_caller.own.clone(), resolve::file_requests(&files)?);
             Ok(FileCommand::Acquire(FileAcquire { session, files, checked, background }))
         };
         let (mut answer, now) = liveness::execute_with_liveness_checks(app, caller, command).await?;
         let FileOutcome::Granted { leases, .. } = &mut answer else { return Ok((files, (answer, now))) };
         // What an earlier round got is got only now as well: until then, others could change it.
         got.append(leases);
-        if look(app, wished).await? == files {
+        if look(app, requested).await? == files {
             leases.clone_from(&got);
             return Ok((files, (answer, now)));
         }
@@ -128,13 +128,13 @@ async fn acquire_resolved(
 pub(super) async fn register_sessions(
     app: &Arc<App>,
     caller: &Caller,
-    speaker: &FileCaller,
+    file_caller: &FileCaller,
 ) -> Result<(), HttpError> {
-    let root = speaker.above.first().unwrap_or(&speaker.own);
+    let root = file_caller.above.first().unwrap_or(&file_caller.own);
     if let Some(from) = unnamed(app, root)? {
         submit(app, caller, FileCommand::Adopt { from, to: root.clone() }).await?;
     }
-    for session in &speaker.above {
+    for session in &file_caller.above {
         if app.registrar.read(|state| state.file_session(&session.id).is_none()) {
             let record = FileCommand::RecordActivity {
                 session: session.clone(),
@@ -155,9 +155,9 @@ fn unnamed(app: &App, root: &FileSessionInfo) -> Result<Option<Holder>, HttpErro
     Ok(is_there.then_some(id))
 }
 
-async fn look(app: &Arc<App>, wished: &RequestedPaths) -> Result<Vec<FileKey>, HttpError> {
-    let (app, wished) = (app.clone(), wished.clone());
-    spawn_blocking(move || resolve::resolve_paths(&app, &wished)).await
+async fn look(app: &Arc<App>, requested: &RequestedPaths) -> Result<Vec<FileKey>, HttpError> {
+    let (app, requested) = (app.clone(), requested.clone());
+    spawn_blocking(move || resolve::resolve_paths(&app, &requested)).await
 }
 
 fn read(mut fields: Fields) -> Result<AcquireFilesRequest, HttpError> {

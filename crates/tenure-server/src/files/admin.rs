@@ -49,8 +49,8 @@ pub(super) async fn give(
     let command = FileCommand::Give { file: resolve::file_request(&file)?, to, by: caller.principal.clone() };
     submit(&app, &caller, command).await?;
     let file = file_view(&app, file).await?.file;
-    let told = file.ok_or_else(|| no_such_session("it has ended meanwhile, and what it had is free"))?;
-    Ok(json(StatusCode::OK, &told))
+    let held = file.ok_or_else(|| no_such_session("it has ended meanwhile, and what it had is free"))?;
+    Ok(json(StatusCode::OK, &held))
 }
 
 /// Release a file by force.
@@ -82,11 +82,11 @@ pub(super) async fn force_release(
     let resources = resolve::names(&file)?;
     let not_held =
         || HttpError::new(Code::NotFound, "no session has this file; `tenure files` shows what is held");
-    let told = file_view(&app, file).await?.file.ok_or_else(not_held)?;
+    let held = file_view(&app, file).await?.file.ok_or_else(not_held)?;
     let command =
         FileCommand::ForceRelease { resources, by: caller.principal.clone(), detail: reason.into() };
     match submit(&app, &caller, command).await?.0 {
-        FileOutcome::Released { resources, .. } if !resources.is_empty() => Ok(json(StatusCode::OK, &told)),
+        FileOutcome::Released { resources, .. } if !resources.is_empty() => Ok(json(StatusCode::OK, &held)),
         _ => Err(not_held()),
     }
 }

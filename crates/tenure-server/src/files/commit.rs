@@ -145,24 +145,25 @@ pub(super) async fn check_staged_files(
     let now = app.registrar.now();
     let foreign = foreign(&app, &held, &sessions).filter(|held| living.contains(&held.holder));
     let foreign = held_by_views(&app, foreign.map(HeldCommittedFile::named).collect()).await?;
-    let mut left_behind = Vec::new();
+    let mut uncommitted_files = Vec::new();
     for (file, _) in files.iter().filter(|(file, _)| caller.can_see(&file.resource)) {
         let resource = Resource::parse(&file.resource)?;
         let uncommitted = app.registrar.read(|state| state.uncommitted_file(&resource).cloned());
-        let is_foreign_owner =
-            |left: &tenure_core::kernel::UncommittedFile| !sessions.contains(&left.owner.holder);
-        if let Some(left) = uncommitted.filter(is_foreign_owner) {
-            left_behind.push((resource, left));
+        let is_foreign_owner = |uncommitted: &tenure_core::kernel::UncommittedFile| {
+            !sessions.contains(&uncommitted.owner.holder)
+        };
+        if let Some(uncommitted) = uncommitted.filter(is_foreign_owner) {
+            uncommitted_files.push((resource, uncommitted));
         }
     }
     let own = app.clone();
-    let left_dirty = spawn_blocking(move || {
-        Ok(left_behind
+    let views = spawn_blocking(move || {
+        Ok(uncommitted_files
             .iter()
-            .map(|(resource, left)| view::uncommitted_file(&own, resource, left, now))
+            .map(|(resource, uncommitted)| view::uncommitted_file(&own, resource, uncommitted, now))
             .collect())
     });
-    Ok(json(StatusCode::OK, &CommitResult { released: Vec::new(), foreign, left_dirty: left_dirty.await? }))
+    Ok(json(StatusCode::OK, &CommitResult { released: Vec::new(), foreign, left_dirty: views.await? }))
 }
 
 /// Who has these, as it is now. It looks at their processes.

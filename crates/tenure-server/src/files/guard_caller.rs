@@ -52,12 +52,12 @@ impl GuardRequest {
         spawn_blocking(move || {
             let guard = ProcessId::of(local.pid).map_err(|_| gone("the guard that asks"))?;
             for _ in 0..TRIES {
-                let speaker = find(&own, &guard, guarded, &spoken)?;
-                own.files.guards.record(&speaker.own.process, &guard);
-                let standing = own.files.grant_generations.generation_of(&speaker.own.process);
+                let file_caller = find(&own, &guard, guarded, &spoken)?;
+                own.files.guards.record(&file_caller.own.process, &guard);
+                let standing = own.files.grant_generations.generation_of(&file_caller.own.process);
                 // Another session may have been heard of before the mark was read: then the mark would stand for that one.
-                if find(&own, &guard, guarded, &spoken)?.own.id == speaker.own.id {
-                    return Ok((speaker, standing));
+                if find(&own, &guard, guarded, &spoken)?.own.id == file_caller.own.id {
+                    return Ok((file_caller, standing));
                 }
             }
             Err(HttpError::new(Code::Busy, "sessions of this agent speak in turns, too quickly; ask again"))

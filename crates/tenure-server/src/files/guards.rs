@@ -63,37 +63,37 @@ impl GuardRegistry {
     /// A guard speaks for this owner. It writes to the disk if that is new.
     pub(super) fn record(&self, owner: &str, guard: &ProcessId) {
         let name = identity::process_key(guard);
-        let mut owners = self.agents.lock();
+        let mut agents = self.agents.lock();
         // One that speaks for itself is its own owner, and nothing has to be remembered.
-        if name == owner || owners.get(&name).is_some_and(|known| known.has(owner)) {
+        if name == owner || agents.get(&name).is_some_and(|known| known.has(owner)) {
             return;
         }
-        if owners.len() >= PRUNE_THRESHOLD {
-            owners.retain(|guard, _| is_alive(guard));
+        if agents.len() >= PRUNE_THRESHOLD {
+            agents.retain(|guard, _| is_alive(guard));
         }
         let is_above = identity::parse_process_key(owner).is_some_and(|owner| guard.is_descendant(&owner));
-        let known = owners.entry(name).or_default();
+        let known = agents.entry(name).or_default();
         if is_above {
             known.above = Some(owner.to_owned());
         } else {
             known.below.insert(owner.to_owned());
         }
-        save(&self.file, &owners);
+        save(&self.file, &agents);
     }
 
     /// The agent that this guard was started by, if there was one. For an orphan also the one agent that was ever started in
     /// it: of several, nobody can say whose it is.
     pub(super) fn owner_of(&self, guard: &ProcessId, orphan: bool) -> Option<ProcessId> {
-        let owners = self.agents.lock().get(&identity::process_key(guard)).cloned()?;
-        let alone = owners.below.first().filter(|_| orphan && owners.below.len() == 1);
-        owners.above.as_ref().or(alone).and_then(|owner| identity::parse_process_key(owner))
+        let agents = self.agents.lock().get(&identity::process_key(guard)).cloned()?;
+        let alone = agents.below.first().filter(|_| orphan && agents.below.len() == 1);
+        agents.above.as_ref().or(alone).and_then(|owner| identity::parse_process_key(owner))
     }
 
     /// The guards of this owner that live.
     pub(super) fn guards_of(&self, owner: &str) -> Vec<ProcessId> {
         let found: Vec<String> = {
-            let owners = self.agents.lock();
-            owners.iter().filter(|(_, known)| known.has(owner)).map(|(guard, _)| guard.clone()).collect()
+            let agents = self.agents.lock();
+            agents.iter().filter(|(_, known)| known.has(owner)).map(|(guard, _)| guard.clone()).collect()
         };
         let processes = found.iter().filter_map(|guard| identity::parse_process_key(guard));
         processes.filter(|guard| guard.liveness() != Liveness::Dead).collect()
@@ -101,13 +101,13 @@ impl GuardRegistry {
 
     /// The owner is gone, and so is what it had.
     pub(super) fn forget(&self, owner: &str) {
-        let mut owners = self.agents.lock();
-        if !owners.values().any(|known| known.has(owner)) {
+        let mut agents = self.agents.lock();
+        if !agents.values().any(|known| known.has(owner)) {
             return;
         }
-        owners.values_mut().for_each(|known| known.forget(owner));
-        owners.retain(|_, known| !known.is_empty());
-        save(&self.file, &owners);
+        agents.values_mut().for_each(|known| known.forget(owner));
+        agents.retain(|_, known| !known.is_empty());
+        save(&self.file, &agents);
     }
 }
 
@@ -116,10 +116,10 @@ fn is_alive(process: &str) -> bool {
 }
 
 /// What cannot be kept is known as long as the server lives.
-fn save(file: &Path, owners: &BTreeMap<String, GuardAgents>) {
+fn save(file: &Path, agents: &BTreeMap<String, GuardAgents>) {
     let beside = file.with_extension("new");
     let folder = file.parent().map_or(Ok(()), fs::create_dir_all);
-    let written = folder.and_then(|()| fs::write(&beside, serde_json::to_vec(owners).unwrap_or_default()));
+    let written = folder.and_then(|()| fs::write(&beside, serde_json::to_vec(agents).unwrap_or_default()));
     let _ = written.and_then(|()| fs::rename(&beside, file));
 }
 

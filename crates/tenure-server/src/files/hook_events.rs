@@ -72,46 +72,48 @@ pub(super) async fn report_event(
         guard_caller::register_guard(&app, local).await?;
         return Ok(json(StatusCode::OK, &value!({})));
     }
-    let speaker = spawn_blocking(move || spoken.resolve(local)).await?;
-    last_activity::record_activity(&app, &speaker.own.process, &speaker.own.id);
+    let file_caller = spawn_blocking(move || spoken.resolve(local)).await?;
+    last_activity::record_activity(&app, &file_caller.own.process, &file_caller.own.id);
     match event {
         HookEvent::Guarding => {
             return Err(HttpError::invalid("event", "is a guard's to tell, and nobody else's"));
         }
-        HookEvent::Active => record_activity(&app, &caller, &speaker, FileSessionActivity::Active).await?,
+        HookEvent::Active => {
+            record_activity(&app, &caller, &file_caller, FileSessionActivity::Active).await?
+        }
         HookEvent::Unguarded => {
-            record_activity(&app, &caller, &speaker, FileSessionActivity::Active).await?;
+            record_activity(&app, &caller, &file_caller, FileSessionActivity::Active).await?;
             if app.files.settings.guarded_shells {
                 let what = "the command was not run: nobody would ask about the files that it changes";
                 return Err(HttpError::new(Code::Unguarded, what));
             }
         }
         HookEvent::Read | HookEvent::Wrote => {
-            record_activity(&app, &caller, &speaker, FileSessionActivity::Active).await?;
-            let (session, own) = (speaker.own.id.clone(), app.clone());
+            record_activity(&app, &caller, &file_caller, FileSessionActivity::Active).await?;
+            let (session, own) = (file_caller.own.id.clone(), app.clone());
             let files = spawn_blocking(move || record_contents(&own, &session, cwd, &paths)).await?;
             if matches!(event, HookEvent::Wrote) {
-                audit::watch_files(&app, &speaker.own.id, &files);
-                blame::attribute_to_session(&app, &speaker.own.id, files).await;
+                audit::watch_files(&app, &file_caller.own.id, &files);
+                blame::attribute_to_session(&app, &file_caller.own.id, files).await;
             }
         }
         HookEvent::TurnEnded => {
-            end_subagents(&app, &speaker.own.id).await;
-            record_activity(&app, &caller, &speaker, FileSessionActivity::TurnEnded).await?;
+            end_subagents(&app, &file_caller.own.id).await;
+            record_activity(&app, &caller, &file_caller, FileSessionActivity::TurnEnded).await?;
             app.files.idle_release.wake();
         }
         // Where it is not said which one, nobody is over: else the session itself would lose all that it has.
-        HookEvent::SubagentEnded if speaker.own.parent.is_none() => {
-            record_activity(&app, &caller, &speaker, FileSessionActivity::Active).await?;
+        HookEvent::SubagentEnded if file_caller.own.parent.is_none() => {
+            record_activity(&app, &caller, &file_caller, FileSessionActivity::Active).await?;
         }
         HookEvent::SubagentEnded => {
             let detail = if detail.is_empty() { "the subagent is done" } else { &detail };
-            liveness::end(&app, vec![speaker.own.id], FileSessionEnd::TransferredToParent, detail).await;
+            liveness::end(&app, vec![file_caller.own.id], FileSessionEnd::TransferredToParent, detail).await;
         }
         HookEvent::Ended => {
             let detail = if detail.is_empty() { "the session is over" } else { &detail };
-            blame::attribute_held_files(&app, &speaker.own.id).await;
-            end(&app, &speaker, detail).await;
+            blame::attribute_held_files(&app, &file_caller.own.id).await;
+            end(&app, &file_caller, detail).await;
         }
     }
     Ok(json(StatusCode::OK, &value!({})))
@@ -119,8 +121,8 @@ pub(super) async fn report_event(
 
 /// A session is over. What its guards still have open is waited for, while nobody waits for us; its process may end meanwhile,
 /// which is waited for in the same way.
-async fn end(app: &Arc<App>, speaker: &FileCaller, detail: &str) {
-    let (session, process) = (speaker.own.id.clone(), speaker.own.process.clone());
+async fn end(app: &Arc<App>, file_caller: &FileCaller, detail: &str) {
+    let (session, process) = (file_caller.own.id.clone(), file_caller.own.process.clone());
     if app.files.guards.guards_of(&process).is_empty() {
         liveness::end(app, vec![session], FileSessionEnd::Ended, detail).await;
         return;
@@ -135,12 +137,13 @@ async fn end(app: &Arc<App>, speaker: &FileCaller, detail: &str) {
 async fn record_activity(
     app: &Arc<App>,
     caller: &Caller,
-    speaker: &FileCaller,
+    file_caller: &FileCaller,
     sign: FileSessionActivity,
 ) -> Result<(), HttpError> {
-    register_sessions(app, caller, speaker).await?;
-    submit(app, caller, FileCommand::RecordActivity { session: speaker.own.clone(), activity: sign }).await?;
-    watched_processes::watch(app, &speaker.own.process);
+    register_sessions(app, caller, file_caller).await?;
+    submit(app, caller, FileCommand::RecordActivity { session: file_caller.own.clone(), activity: sign })
+        .await?;
+    watched_processes::watch(app, &file_caller.own.process);
     Ok(())
 }
 

@@ -35,7 +35,7 @@ impl IdleShutdown {
 
     /// Returns when somebody wants the server to stop.
     pub(crate) async fn wait_for_request(&self) {
-        let _ = self.is_requested.subscribe().wait_for(|asked| *asked).await;
+        let _ = self.is_requested.subscribe().wait_for(|is_requested| *is_requested).await;
     }
 }
 

@@ -87,7 +87,7 @@ pub(super) async fn list(
     let (files, sessions) = app.registrar.read(|state| {
         let leases = state.file_sessions().flat_map(|session| state.leases_of_holder(&session.id));
         let is_in_folder =
-            |resource: &Resource| in_folder.as_ref().is_none_or(|wanted| wanted.contains(resource));
+            |resource: &Resource| in_folder.as_ref().is_none_or(|resources| resources.contains(resource));
         let seen =
             leases.filter(|lease| is_in_folder(lease.resource) && caller.can_see(lease.resource.as_str()));
         let files: Vec<HeldFileSnapshot> =
@@ -102,20 +102,20 @@ pub(super) async fn list(
     });
     let audit =
         if in_folder.is_none() && caller.can_see("") { app.files.audit.watched_trees() } else { Vec::new() };
-    let told = spawn_blocking(move || {
+    let overview = spawn_blocking(move || {
         let mut files: Vec<_> = files.into_iter().filter_map(|seen| seen.into_view(&app)).collect();
         files.sort_by(|one, other| (&one.root, &one.path).cmp(&(&other.root, &other.path)));
-        let told = |(session, files): (FileSession, usize)| FileSessionView {
+        let session_view = |(session, files): (FileSession, usize)| FileSessionView {
             owner: view::owner(&session.owner()),
             parent: session.parent.as_ref().map(|parent| parent.as_str().to_owned()),
             known_ms: now.since(session.began_at).as_millis(),
             idle_ms: now.since(session.seen_at).as_millis(),
             files,
         };
-        let sessions = sessions.into_iter().map(told).collect();
+        let sessions = sessions.into_iter().map(session_view).collect();
         Ok(FilesOverview { files, sessions, audit, standing })
     });
-    Ok(json(StatusCode::OK, &told.await?))
+    Ok(json(StatusCode::OK, &overview.await?))
 }
 
 /// What is leased in this folder.
@@ -168,7 +168,7 @@ pub(super) async fn file_view(app: &Arc<App>, file: FileKey) -> Result<FileStatu
         Ok(FileStatus {
             path: view::relative(&file),
             file: seen.into_iter().find_map(|seen| seen.into_view(&app)),
-            left: uncommitted.map(|left| view::uncommitted_file(&app, &resource, &left, now)),
+            left: uncommitted.map(|found| view::uncommitted_file(&app, &resource, &found, now)),
         })
     })
     .await

@@ -28,7 +28,7 @@ pub(super) async fn end_dead_sessions(app: &Arc<App>, sessions: &[Holder]) -> Ve
         processes.into_iter().map(|(id, process)| (id, is_alive(&process))).collect::<Vec<_>>()
     });
     let looked = looked.await.unwrap_or_default();
-    let (living, dead): (Vec<_>, Vec<_>) = looked.into_iter().partition(|(_, lives)| *lives);
+    let (living, dead): (Vec<_>, Vec<_>) = looked.into_iter().partition(|(_, is_alive)| *is_alive);
     if !dead.is_empty() {
         let dead: Vec<Holder> = dead.into_iter().map(|(id, _)| id).collect();
         let processes = app.registrar.read(|state| {

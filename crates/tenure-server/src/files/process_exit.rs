@@ -34,14 +34,14 @@ impl ProcessExitWatcher {
     /// Is told something when the process ends; nothing, if there is no thread for it.
     pub(super) fn watch(&self, watch: ProcessExitWatch) -> Option<oneshot::Receiver<()>> {
         let shared = self.shared()?;
-        let (tell, receiver) = oneshot::channel();
+        let (sender, receiver) = oneshot::channel();
         {
             let mut state = shared.state.lock();
             // Nobody would be told by a thread that has ended.
             if state.is_closed {
                 return None;
             }
-            state.new.push(WatchEntry { watch, sender: tell });
+            state.new.push(WatchEntry { watch, sender });
         }
         shared.wake();
         Some(receiver)
@@ -50,8 +50,8 @@ impl ProcessExitWatcher {
     fn shared(&self) -> Option<Arc<ExitWatcherShared>> {
         let mut shared = self.0.lock();
         if shared.is_none() {
-            let bell = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK).ok()?;
-            let created = Arc::new(ExitWatcherShared { wake_fd: bell, state: Mutex::default() });
+            let wake_fd = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK).ok()?;
+            let created = Arc::new(ExitWatcherShared { wake_fd, state: Mutex::default() });
             let own = created.clone();
             thread::Builder::new().name("deaths".into()).spawn(move || own.listen()).ok()?;
             *shared = Some(created);
@@ -105,8 +105,8 @@ impl ExitWatcherShared {
             let mut ended = ended.into_iter();
             let (exited, rest) = watched.into_iter().partition(|_| ended.next().unwrap_or(false));
             watched = rest;
-            let over: Vec<WatchEntry> = exited;
-            for watched in over {
+            let finished: Vec<WatchEntry> = exited;
+            for watched in finished {
                 let _ = watched.sender.send(());
             }
         }
@@ -123,11 +123,11 @@ mod tests {
     async fn watch_returns_nothing_after_the_thread_has_ended() {
         let watcher = ProcessExitWatcher::default();
         let own = || ProcessExitWatch::of(&ProcessId::own().unwrap()).unwrap();
-        let told = watcher.watch(own()).unwrap();
+        let receiver = watcher.watch(own()).unwrap();
         let shared = watcher.shared().unwrap();
         shared.state.lock().is_closed = true;
         shared.wake();
-        assert!(told.await.is_err(), "it ends without a word, and whoever waits looks for itself");
+        assert!(receiver.await.is_err(), "it ends without a word, and whoever waits looks for itself");
         assert!(watcher.watch(own()).is_none());
     }
 }

@@ -14,8 +14,8 @@ use tenure_core::kernel::{
 use super::local_process::LocalProcess;
 use super::{liveness, resolve, spawn_blocking, view};
 use crate::app::App;
+use crate::clock::format_tick;
 use crate::http::auth::Caller;
-use crate::http::host_names::format_tick;
 use crate::http::reply_error::unexpected;
 use crate::http::response::{HttpError, json};
 

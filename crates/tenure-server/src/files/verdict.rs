@@ -39,14 +39,14 @@ async fn granted(
     app: &Arc<App>,
     session: &Holder,
     files: Vec<FileKey>,
-    left: Vec<(Resource, UncommittedFile)>,
+    uncommitted: Vec<(Resource, UncommittedFile)>,
     whole: bool,
     now: Tick,
 ) -> Result<FileVerdict, HttpError> {
     let mut verdict = empty(app, session, FileVerdictKind::Granted);
-    let dirty = if left.is_empty() { Vec::new() } else { dirty_of(&files, &left).await };
-    for (resource, left) in left.iter().filter(|(resource, _)| dirty.contains(resource)) {
-        verdict.left_dirty.push(view::uncommitted_file(app, resource, left, now));
+    let dirty = if uncommitted.is_empty() { Vec::new() } else { dirty_of(&files, &uncommitted).await };
+    for (resource, uncommitted) in uncommitted.iter().filter(|(resource, _)| dirty.contains(resource)) {
+        verdict.left_dirty.push(view::uncommitted_file(app, resource, uncommitted, now));
     }
     if whole {
         let (app, session) = (app.clone(), session.clone());
@@ -69,9 +69,9 @@ async fn granted(
 }
 
 /// Which of those that were left are dirty now. Where git does not say, they may be.
-async fn dirty_of(files: &[FileKey], left: &[(Resource, UncommittedFile)]) -> Vec<Resource> {
+async fn dirty_of(files: &[FileKey], uncommitted: &[(Resource, UncommittedFile)]) -> Vec<Resource> {
     let is_uncommitted =
-        |file: &&FileKey| left.iter().any(|(resource, _)| resource.as_str() == file.resource);
+        |file: &&FileKey| uncommitted.iter().any(|(resource, _)| resource.as_str() == file.resource);
     let files: Vec<FileKey> = files.iter().filter(is_uncommitted).cloned().collect();
     let looked = tokio::task::spawn_blocking(move || {
         // Git is asked once for each tree: whoever waits for the answer does not wait for as many as there are files.

@@ -7,7 +7,7 @@ use tenure_gate::process::Liveness;
 
 use super::identity;
 use crate::app::App;
-use crate::http::host_names::format_tick;
+use crate::clock::format_tick;
 
 pub(super) fn report_id(ticket: Ticket) -> String {
     format!("R-{}", ticket.0)

@@ -75,10 +75,10 @@ mod tests {
 
     #[test]
     fn a_repeated_violation_is_reported_again_only_after_the_window() {
-        let (told, file) = (ReportedViolations::default(), Resource::parse("FILE:t/a").expect("a name"));
+        let (reported, file) = (ReportedViolations::default(), Resource::parse("FILE:t/a").expect("a name"));
         let at = |seconds: u64| Tick(TickDuration::from_secs(seconds).0);
-        assert!(told.is_new(&file, at(1)));
-        assert!(!told.is_new(&file, at(2)));
-        assert!(told.is_new(&file, at(7)));
+        assert!(reported.is_new(&file, at(1)));
+        assert!(!reported.is_new(&file, at(2)));
+        assert!(reported.is_new(&file, at(7)));
     }
 }

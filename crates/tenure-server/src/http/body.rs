@@ -75,22 +75,22 @@ pub(crate) async fn bytes(body: Body) -> Result<Vec<u8>, HttpError> {
     in_time(body, MAX_BYTES).await
 }
 
-async fn in_time(body: Body, most: usize) -> Result<Vec<u8>, HttpError> {
+async fn in_time(body: Body, max_bytes: usize) -> Result<Vec<u8>, HttpError> {
     let too_slow = |_| HttpError::new(Code::TooSlow, "the body was not complete within 10 s; send it again");
-    timeout(BODY_TIMEOUT, collect(body, most)).await.map_err(too_slow)?
+    timeout(BODY_TIMEOUT, collect(body, max_bytes)).await.map_err(too_slow)?
 }
 
-async fn collect(mut body: Body, most: usize) -> Result<Vec<u8>, HttpError> {
-    let too_large = || HttpError::new(Code::TooLarge, format!("a body has at most {most} bytes"));
+async fn collect(mut body: Body, max_bytes: usize) -> Result<Vec<u8>, HttpError> {
+    let too_large = || HttpError::new(Code::TooLarge, format!("a body has at most {max_bytes} bytes"));
     let announced = usize::try_from(body.size_hint().lower()).unwrap_or(usize::MAX);
-    if announced > most + MAX_DISCARDED_BYTES {
+    if announced > max_bytes + MAX_DISCARDED_BYTES {
         return Err(too_large());
     }
     let (mut bytes, mut dropped) = (Vec::new(), 0);
     while let Some(frame) = body.frame().await {
         let cut_short = |_| HttpError::new(Code::Invalid, "the body ended before it was complete");
         let Ok(data) = frame.map_err(cut_short)?.into_data() else { continue };
-        if dropped == 0 && bytes.len() + data.len() <= most {
+        if dropped == 0 && bytes.len() + data.len() <= max_bytes {
             bytes.extend_from_slice(&data);
             continue;
         }

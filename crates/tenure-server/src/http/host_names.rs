@@ -1,10 +1,7 @@
-//! Names and times in answers.
+//! The names by which clients reach this server.
 
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
-
-use jiff::Timestamp;
-use tenure_core::kernel::{ClockAnchor, KernelState, Tick};
 
 use crate::tls::Tls;
 
@@ -72,22 +69,6 @@ impl HostNames {
 
 fn default_port(scheme: &str) -> u16 {
     if scheme == "https" { 443 } else { 80 }
-}
-
-/// A tick as RFC 3339 in UTC, with milliseconds. It decides nothing.
-pub(crate) fn format_tick(state: &KernelState, tick: Tick) -> String {
-    state.clock().map_or_else(
-        || format_tick_with_anchor(ClockAnchor::default(), Tick(0)),
-        |clock| format_tick_with_anchor(clock.anchor, tick),
-    )
-}
-
-/// The same by an anchor that was noted before.
-pub(crate) fn format_tick_with_anchor(anchor: ClockAnchor, tick: Tick) -> String {
-    let wall = anchor.wall_time_of(tick);
-    // 2^64 nanoseconds end in the year 2554.
-    let time = Timestamp::from_nanosecond(wall.into()).unwrap_or(Timestamp::UNIX_EPOCH);
-    format!("{time:.3}")
 }
 
 #[cfg(test)]

@@ -70,22 +70,22 @@ impl<'de> Visitor<'de> for StrictValueSeed {
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut access: A) -> Result<Value, A::Error> {
-        let inner = self.nested()?;
+        let seed = self.nested()?;
         let mut values = Vec::new();
-        while let Some(value) = access.next_element_seed(inner)? {
+        while let Some(value) = access.next_element_seed(seed)? {
             values.push(value);
         }
         Ok(Value::Array(values))
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut access: A) -> Result<Value, A::Error> {
-        let inner = self.nested()?;
+        let seed = self.nested()?;
         let mut values = Map::new();
         while let Some(name) = access.next_key::<String>()? {
             if values.contains_key(&name) {
                 return Err(de::Error::custom("a name stands twice in one object"));
             }
-            values.insert(name, access.next_value_seed(inner)?);
+            values.insert(name, access.next_value_seed(seed)?);
         }
         Ok(Value::Object(values))
     }

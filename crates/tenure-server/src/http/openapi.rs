@@ -211,8 +211,8 @@ fn response_name(response: &Value) -> String {
 /// What is not there is left out, never `null`; and what is said to programmers of this server is not said to others.
 fn tidy(schema: &mut Value) {
     if let Some(text) = schema["description"].as_str() {
-        let said = text.split(" It has no `Debug`").next().unwrap_or_default().to_owned();
-        schema["description"] = said.into();
+        let description = text.split(" It has no `Debug`").next().unwrap_or_default().to_owned();
+        schema["description"] = description.into();
     }
     let Some(properties) = schema.get_mut("properties") else { return };
     for (_, property) in fields(properties) {

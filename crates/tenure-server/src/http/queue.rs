@@ -13,9 +13,9 @@ use tenure_core::rules::time::{is_expired, remaining};
 
 use super::auth::Caller;
 use super::fields::query;
-use super::host_names::format_tick;
 use super::response::{HttpError, json};
 use crate::app::App;
+use crate::clock::format_tick;
 
 /// Which resource a question is about.
 #[derive(Deserialize)]
@@ -65,32 +65,35 @@ pub(super) fn waiters(
     // Agents come before everybody who has no age.
     let agents = state.waiting_agents().filter(|pending| !is_expired(now.0, pending.until.0));
     let agents = agents.filter_map(|pending| {
-        let mode =
-            pending.requests.iter().find(|want| overlaps(want.resource.as_str(), resource.as_str()))?.mode;
-        let (ticket, holder, wants) = (pending.ticket, &pending.rank.agent, &pending.requests[..]);
+        let mode = pending
+            .requests
+            .iter()
+            .find(|request| overlaps(request.resource.as_str(), resource.as_str()))?
+            .mode;
+        let (ticket, holder, requests) = (pending.ticket, &pending.rank.agent, &pending.requests[..]);
         Some(AnyWaiter {
             ticket,
             holder,
             mode: Some(mode),
-            requests: wants,
+            requests,
             since: pending.at,
             until: pending.until,
         })
     });
     let queued = state.queue_of(resource).filter(|waiter| !is_expired(now.0, waiter.until.0));
-    let others = queued.map(|waiter| {
-        let QueueTicketView { ticket, holder, requests: wants, since, until, .. } = waiter;
-        let is_meant = |want: &&LeaseRequest| want.resources().any(|name| name == resource);
+    let tickets = queued.map(|waiter| {
+        let QueueTicketView { ticket, holder, requests, since, until, .. } = waiter;
+        let is_meant = |request: &&LeaseRequest| request.resources().any(|name| name == resource);
         AnyWaiter {
             ticket,
             holder,
-            mode: wants.iter().find(is_meant).map(|want| want.mode),
-            requests: wants,
+            mode: requests.iter().find(is_meant).map(|request| request.mode),
+            requests,
             since,
             until,
         }
     });
-    let ordered = (1..).zip(agents.chain(others));
+    let ordered = (1..).zip(agents.chain(tickets));
     ordered.map(|(position, waiter)| waiter_view(state, caller, now, position, &waiter)).collect()
 }
 
@@ -112,7 +115,7 @@ fn waiter_view(
     waiter: &AnyWaiter<'_>,
 ) -> Waiter {
     // What else it waits for may be none of the caller's business.
-    let names = waiter.requests.iter().flat_map(|want| want.resources()).map(|name| name.as_str());
+    let names = waiter.requests.iter().flat_map(|request| request.resources()).map(|name| name.as_str());
     let names = names.filter(|name| caller.can_see(name));
     Waiter {
         ticket: waiter.ticket.0,

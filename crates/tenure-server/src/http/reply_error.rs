@@ -55,9 +55,9 @@ pub(crate) fn unexpected() -> HttpError {
     HttpError::new(Code::Internal, "the registrar gave an answer to another question; please report this")
 }
 
-fn refused(refusal: Rejection, now: impl FnOnce() -> Tick) -> HttpError {
-    let detail = refusal.to_string();
-    match refusal {
+fn refused(rejection: Rejection, now: impl FnOnce() -> Tick) -> HttpError {
+    let detail = rejection.to_string();
+    match rejection {
         Rejection::Invalid(invalid) => invalid.into(),
         Rejection::TtlOutOfRange { .. } => HttpError::new(Code::TtlOutOfRange, detail),
         Rejection::Held { resource, holder, until, waiting } => {
@@ -113,17 +113,17 @@ fn refused(refusal: Rejection, now: impl FnOnce() -> Tick) -> HttpError {
         }
         Rejection::BudgetExceeded { remaining } => {
             let [episodes, tool_calls, tokens, duration_ms] = remaining.amounts();
-            let said = format!(
+            let detail = format!(
                 "{detail}: {episodes} episodes, {tool_calls} tool calls, {tokens} tokens and {duration_ms} ms; \
                  nothing was taken; ask for less"
             );
-            let mut failure = HttpError::new(Code::BudgetExceeded, said);
+            let mut failure = HttpError::new(Code::BudgetExceeded, detail);
             failure.0.remaining = Some(tenure_api::Budget { episodes, tool_calls, tokens, duration_ms });
             failure
         }
         Rejection::OutlivesParent { remaining } => {
-            let said = format!("{detail}; ask for less, or have that one renewed first");
-            let mut failure = HttpError::new(Code::OutlivesParent, said);
+            let detail = format!("{detail}; ask for less, or have that one renewed first");
+            let mut failure = HttpError::new(Code::OutlivesParent, detail);
             failure.0.remaining_ms = Some(remaining.as_millis());
             failure
         }

@@ -7,7 +7,7 @@ use tenure_core::kernel::{
 };
 
 use super::parse;
-use crate::http::host_names::format_tick_with_anchor;
+use crate::clock::format_tick_with_anchor;
 use crate::http::reply_error::unexpected;
 use crate::http::response::HttpError;
 

@@ -14,21 +14,21 @@ use tokio::sync::oneshot;
 use super::RegistrarHandle;
 use super::retry_queue::{Recipient, RevokeOnDrop};
 
-/// What came of asking for leases.
-pub(crate) enum Asked {
-    Given(Given),
-    InLine(QueuedRequest),
-    Not(Reply),
+/// The outcome of a request for leases.
+pub(crate) enum AcquireOutcome {
+    Granted(Grant),
+    Queued(QueuedRequest),
+    NotGranted(Reply),
 }
 
-/// Leases that are the caller's, once it is told.
-pub(crate) struct Given {
+/// Granted leases that the caller does not know of yet.
+pub(crate) struct Grant {
     /// Their numbers, in the order asked for.
     pub(crate) leases: Vec<Fence>,
     /// When the caller's own request came in.
     pub(crate) stamp: Tick,
     pub(crate) response: Response,
-    /// Settled when the answer is on its way.
+    /// Disarmed when the answer is on its way.
     pub(crate) revoke_on_drop: RevokeOnDrop,
 }
 
@@ -53,18 +53,18 @@ impl WaitListener for QueueWaiter {
         self.sender.is_closed()
     }
 
-    fn complete(self: Box<Self>, over: WaitOutcome) {
-        let undelivered = match &over {
+    fn complete(self: Box<Self>, outcome: WaitOutcome) {
+        let revoke_on_drop = match &outcome {
             WaitOutcome::Served { leases, .. } => self.recipient.revoke_leases_on_drop(leases),
             WaitOutcome::Unserved(_) => RevokeOnDrop::disarmed(),
         };
         // If nobody takes it, it is dropped here, and taken back.
-        drop(self.sender.send((over, undelivered)));
+        drop(self.sender.send((outcome, revoke_on_drop)));
     }
 }
 
 pub(crate) enum QueueOutcome {
-    Granted(Box<Given>),
+    Granted(Box<Grant>),
     Ended(WaitEnd),
     /// The server stops. The place is kept if the request had a key.
     ServerShutdown {
@@ -76,20 +76,25 @@ pub(crate) enum QueueOutcome {
 
 impl RegistrarHandle {
     /// Asks for leases, and waits for the answer, which is durable.
-    pub(crate) async fn acquire(&self, acquire: Acquire) -> Asked {
+    pub(crate) async fn acquire(&self, acquire: Acquire) -> AcquireOutcome {
         let (principal, has_key) = (acquire.principal.clone(), acquire.key.is_some());
         self.acquire_with(principal, has_key, Command::Acquire(acquire)).await
     }
 
     /// The same, for any command that is answered with leases.
-    pub(crate) async fn acquire_with(&self, principal: Principal, has_key: bool, command: Command) -> Asked {
+    pub(crate) async fn acquire_with(
+        &self,
+        principal: Principal,
+        has_key: bool,
+        command: Command,
+    ) -> AcquireOutcome {
         let recipient = Recipient { retry_queue: self.retry_queue.clone(), principal, has_key };
         let (answer, answered) = oneshot::channel();
-        let (tell, over) = oneshot::channel();
+        let (sender, outcome) = oneshot::channel();
         let (to_answer, recovered_tickets) = (recipient.clone(), self.recovered_tickets.clone());
-        let waiter = QueueWaiter { recipient: recipient.clone(), sender: tell };
+        let waiter = QueueWaiter { recipient: recipient.clone(), sender };
         let respond = move |response: Response| {
-            let undelivered = match &response.reply {
+            let revoke_on_drop = match &response.reply {
                 Reply::Answered { answer: CommandOutcome::Granted { leases }, .. } => {
                     to_answer.revoke_leases_on_drop(leases)
                 }
@@ -100,40 +105,42 @@ impl RegistrarHandle {
                 _ => RevokeOnDrop::disarmed(),
             };
             // If nobody takes it, it is dropped here or with the channel, and taken back.
-            drop(answer.send((response, undelivered)));
+            drop(answer.send((response, revoke_on_drop)));
         };
         self.handle.submit_queued(command, respond, waiter);
         // The writer answers everybody before it ends; if it could not, nobody knows.
-        let Ok((response, undelivered)) = answered.await else { return Asked::Not(Reply::OutcomeUnknown) };
+        let Ok((response, revoke_on_drop)) = answered.await else {
+            return AcquireOutcome::NotGranted(Reply::OutcomeUnknown);
+        };
         match response.reply.clone() {
             Reply::Answered { answer: CommandOutcome::Granted { leases }, stamp } => {
-                Asked::Given(Given { leases, stamp, response, revoke_on_drop: undelivered })
+                AcquireOutcome::Granted(Grant { leases, stamp, response, revoke_on_drop })
             }
             Reply::Answered { answer: CommandOutcome::Queued { ticket, .. }, stamp } => {
-                Asked::InLine(QueuedRequest {
+                AcquireOutcome::Queued(QueuedRequest {
                     ticket,
                     stamp,
                     recipient,
-                    withdraw_on_drop: undelivered,
-                    outcome: over,
+                    withdraw_on_drop: revoke_on_drop,
+                    outcome,
                 })
             }
-            reply => Asked::Not(reply),
+            reply => AcquireOutcome::NotGranted(reply),
         }
     }
 
-    /// Waits in line until its turn has come, or its time is over, or the server is `stopping`.
+    /// Waits in the queue until the request is granted, its wait ends, or `stop` resolves.
     pub(crate) async fn wait(
         &self,
         mut queued: QueuedRequest,
         stop: impl Future<Output = ()>,
     ) -> QueueOutcome {
-        let mut is_stopping = false;
-        let over = tokio::select! {
+        let mut is_shutting_down = false;
+        let outcome = tokio::select! {
             biased;
-            over = &mut queued.outcome => over,
+            outcome = &mut queued.outcome => outcome,
             () = stop => {
-                is_stopping = true;
+                is_shutting_down = true;
                 if queued.recipient.has_key {
                     return QueueOutcome::ServerShutdown { has_key: true };
                 }
@@ -143,22 +150,17 @@ impl RegistrarHandle {
                 (&mut queued.outcome).await
             }
         };
-        let Ok((over, undelivered)) = over else { return QueueOutcome::Unknown };
+        let Ok((outcome, revoke_on_drop)) = outcome else { return QueueOutcome::Unknown };
         // The ticket is no more.
         queued.withdraw_on_drop.disarm();
-        match over {
+        match outcome {
             WaitOutcome::Served { leases, proof } => {
                 let stamp = queued.stamp;
                 let answer = CommandOutcome::Granted { leases: leases.clone() };
                 let response = Response { reply: Reply::Answered { answer, stamp }, proof };
-                QueueOutcome::Granted(Box::new(Given {
-                    leases,
-                    stamp,
-                    response,
-                    revoke_on_drop: undelivered,
-                }))
+                QueueOutcome::Granted(Box::new(Grant { leases, stamp, response, revoke_on_drop }))
             }
-            WaitOutcome::Unserved(_) if is_stopping => QueueOutcome::ServerShutdown { has_key: false },
+            WaitOutcome::Unserved(_) if is_shutting_down => QueueOutcome::ServerShutdown { has_key: false },
             WaitOutcome::Unserved(end) => QueueOutcome::Ended(end),
         }
     }

@@ -24,7 +24,7 @@ impl RecoveredTickets {
     ///
     /// Who has no key cannot come back, and leaves at once. Its turn may have come already, in the writer's first
     /// moments: then it holds what it will never hear of, and that ends too.
-    pub(super) fn open(handle: &Handle, errands: &RetryQueue) -> Arc<Self> {
+    pub(super) fn open(handle: &Handle, retry_queue: &RetryQueue) -> Arc<Self> {
         let tickets = |has_key: bool| {
             handle.view().read(|state| {
                 let tickets = state.queue_tickets().filter(|waiting| waiting.has_key == has_key);
@@ -32,26 +32,26 @@ impl RecoveredTickets {
             })
         };
         for (ticket, principal) in tickets(false) {
-            errands.submit(Command::Withdraw { ticket, principal, end: WaitEnd::Gone });
+            retry_queue.submit(Command::Withdraw { ticket, principal, end: WaitEnd::Gone });
         }
         // When this is answered, so is everything before it.
         handle.submit_and_wait(Command::Expire { max_ended: 1 });
         for (lease, by) in handle.view().read(leases_without_waiter) {
             let detail = Arc::from("its waiter was gone when the server started again");
-            errands.submit(Command::Revoke { lease, cause: RevocationCause::Disconnected, by, detail });
+            retry_queue.submit(Command::Revoke { lease, cause: RevocationCause::Disconnected, by, detail });
         }
         Arc::new(Self(Mutex::new(tickets(true))))
     }
 
     /// Lets whoever does not come back in time leave.
-    pub(super) async fn withdraw_unclaimed(self: Arc<Self>, errands: RetryQueue) {
+    pub(super) async fn withdraw_unclaimed(self: Arc<Self>, retry_queue: RetryQueue) {
         if self.0.lock().is_empty() {
             return;
         }
         sleep(REATTACH_TIMEOUT).await;
         let gone = std::mem::take(&mut *self.0.lock());
         for (ticket, principal) in gone {
-            errands.submit(Command::Withdraw { ticket, principal, end: WaitEnd::Gone });
+            retry_queue.submit(Command::Withdraw { ticket, principal, end: WaitEnd::Gone });
         }
     }
 

@@ -15,7 +15,7 @@ use tokio::time::sleep;
 /// How long to let the writer be that has no room, or rests because its disk failed.
 const RETRY_DELAY: Duration = Duration::from_millis(50);
 
-/// Runs errands, from any thread. It can be cloned and shared.
+/// Retries commands in the background, from any thread. It can be cloned and shared.
 #[derive(Clone)]
 pub(super) struct RetryQueue(Arc<RetryContext>);
 
@@ -85,17 +85,22 @@ impl RevokeOnDrop {
 
 impl Drop for RevokeOnDrop {
     fn drop(&mut self) {
-        let Some(PendingRevocation { retry_queue: errands, principal, target: what }) = self.0.take() else {
+        let Some(PendingRevocation { retry_queue, principal, target: what }) = self.0.take() else {
             return;
         };
         match what {
             RevokeTarget::Ticket(ticket) => {
-                errands.submit(Command::Withdraw { ticket, principal, end: WaitEnd::Gone });
+                retry_queue.submit(Command::Withdraw { ticket, principal, end: WaitEnd::Gone });
             }
             // Not a release: the holder never learned of the lease, so it cannot have given it back.
             RevokeTarget::Leases(leases) => leases.into_iter().for_each(|lease| {
                 let (by, detail) = (principal.clone(), Arc::from("the grant could not be delivered"));
-                errands.submit(Command::Revoke { lease, cause: RevocationCause::Disconnected, by, detail });
+                retry_queue.submit(Command::Revoke {
+                    lease,
+                    cause: RevocationCause::Disconnected,
+                    by,
+                    detail,
+                });
             }),
         }
     }
@@ -123,7 +128,7 @@ impl Recipient {
         if self.has_key {
             return RevokeOnDrop::disarmed();
         }
-        let (errands, principal) = (self.retry_queue.clone(), self.principal.clone());
-        RevokeOnDrop(Some(PendingRevocation { retry_queue: errands, principal, target: what }))
+        let (retry_queue, principal) = (self.retry_queue.clone(), self.principal.clone());
+        RevokeOnDrop(Some(PendingRevocation { retry_queue, principal, target: what }))
     }
 }

@@ -167,7 +167,7 @@ mod tests {
         TokenClockReading { wall_ms: NOW.wall_ms + wall_ms, boot_us: NOW.boot_us + boot_ms * 1_000 }
     }
 
-    fn wish(name: &str, expires_in_ms: Option<u64>) -> NewToken {
+    fn new_token(name: &str, expires_in_ms: Option<u64>) -> NewToken {
         let principal = Principal::parse(name).unwrap();
         let scopes = TokenScopes::from_iter([TokenScope::LeasesRead]);
         NewToken { principal, scopes, resources: vec!["deploy:".into()], expires_in_ms }
@@ -177,7 +177,7 @@ mod tests {
     fn a_token_is_found_by_its_secret_after_a_restart() {
         let folder = tempfile::tempdir().unwrap();
         let store = TokenStore::open(folder.path(), NOW).unwrap();
-        let (made, secret) = store.create(wish("ci", None), NOW).unwrap();
+        let (made, secret) = store.create(new_token("ci", None), NOW).unwrap();
         assert!(secret.len() == 47 && secret.starts_with("tnr_"));
         for store in [store, TokenStore::open(folder.path(), NOW).unwrap()] {
             let found = store.find(&secret, later(7, 7)).unwrap();
@@ -196,12 +196,12 @@ mod tests {
     fn a_token_expires_by_either_clock_and_frees_its_name() {
         let folder = tempfile::tempdir().unwrap();
         let store = TokenStore::open(folder.path(), NOW).unwrap();
-        let (_, secret) = store.create(wish("ci", Some(500)), NOW).unwrap();
+        let (_, secret) = store.create(new_token("ci", Some(500)), NOW).unwrap();
         assert!(store.find(&secret, later(499, 499)).is_some());
         assert!(store.find(&secret, later(500, 0)).is_none(), "the date has come");
         assert!(store.find(&secret, later(0, 500)).is_none(), "somebody set the wall clock back");
-        assert!(matches!(store.create(wish("ci", None), later(499, 499)), Err(CreateError::NameTaken)));
-        assert!(store.create(wish("ci", None), later(500, 500)).is_ok());
+        assert!(matches!(store.create(new_token("ci", None), later(499, 499)), Err(CreateError::NameTaken)));
+        assert!(store.create(new_token("ci", None), later(500, 500)).is_ok());
         assert_eq!(store.list(later(500, 500)).len(), 1);
         let reopened = TokenStore::open(folder.path(), later(0, 0)).unwrap();
         assert!(reopened.find(&secret, later(0, 0)).is_none(), "what is over is forgotten");
@@ -211,12 +211,12 @@ mod tests {
     fn a_revoked_token_is_invalid_and_can_be_removed() {
         let folder = tempfile::tempdir().unwrap();
         let store = TokenStore::open(folder.path(), NOW).unwrap();
-        let (made, secret) = store.create(wish("ci", None), NOW).unwrap();
+        let (made, secret) = store.create(new_token("ci", None), NOW).unwrap();
         assert!(store.revoke("0").is_none() && made.is_valid_now());
         assert!(store.revoke(&made.id).is_some() && !made.is_valid_now());
         assert!(store.find(&secret, NOW).is_none() && store.list(NOW).is_empty());
         assert!(store.revoke(&made.id).is_some(), "it can be asked for again until it is done");
-        assert!(matches!(store.create(wish("ci", None), NOW), Err(CreateError::NameTaken)));
+        assert!(matches!(store.create(new_token("ci", None), NOW), Err(CreateError::NameTaken)));
         store.persist_revocations(NOW).unwrap();
         let reopened = TokenStore::open(folder.path(), NOW).unwrap();
         assert_eq!(reopened.revoked().iter().map(|token| &token.id).collect::<Vec<_>>(), [&made.id]);
@@ -233,7 +233,7 @@ mod tests {
         use std::os::unix::fs::PermissionsExt as _;
         let folder = tempfile::tempdir().unwrap();
         let store = TokenStore::open(folder.path(), NOW).unwrap();
-        store.create(wish("ci", Some(500)), NOW).unwrap();
+        store.create(new_token("ci", Some(500)), NOW).unwrap();
         let path = folder.path().join(FILE);
         assert_eq!(path.metadata().unwrap().permissions().mode() & 0o7777, 0o600);
         let whole = std::fs::read(&path).unwrap();

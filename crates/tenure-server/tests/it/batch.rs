@@ -5,9 +5,9 @@ use tenure_testkit::{Response, TestServer, json_string, lease_request, queued_le
 
 fn batch_request(resources: &[&str], holder: &str, wait_ms: u64) -> Value {
     let request = |resource: &&str| {
-        let mut wish = queued_lease_request(resource, holder, 60_000, wait_ms);
-        wish["labels"] = json!({ "of": resource });
-        wish
+        let mut lease = queued_lease_request(resource, holder, 60_000, wait_ms);
+        lease["labels"] = json!({ "of": resource });
+        lease
     };
     json!({ "leases": resources.iter().map(request).collect::<Vec<_>>() })
 }

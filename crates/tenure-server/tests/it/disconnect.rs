@@ -66,10 +66,10 @@ fn a_disconnected_waiter_with_a_key_keeps_its_position_and_finds_its_lease() {
 fn a_waiter_with_a_key_that_reconnects_keeps_its_position() {
     let server = TestServer::start();
     let (id, token) = server.acquire("db:1", "a", 60_000);
-    let wish = queued_lease_request("db:1", "b", 60_000, 60_000);
-    drop(server.enqueue(Some("mine"), &wish, 1));
+    let request = queued_lease_request("db:1", "b", 60_000, 60_000);
+    drop(server.enqueue(Some("mine"), &request, 1));
     let behind = server.enqueue(None, &queued_lease_request("db:1", "c", 60_000, 60_000), 2);
-    let again = server.start_post("/v1/leases", Some("mine"), &wish);
+    let again = server.start_post("/v1/leases", Some("mine"), &request);
     server.release(&id, &token);
     let answer = read_to_end(again);
     assert_eq!(json_string(&answer.json()["lease"]["holder"]), "b", "{answer:?}");

@@ -74,8 +74,8 @@ fn an_event_stream_ends_when_its_token_is_revoked() {
 #[test]
 fn an_event_stream_ends_when_its_token_expires() {
     let server = TestServer::start();
-    let wish = json!({ "name": "brief", "scopes": ["leases:read"], "expiresInMs": 1_500 });
-    let secret = json_string(&server.post("/v1/tokens", &wish).json()["secret"]);
+    let request = json!({ "name": "brief", "scopes": ["leases:read"], "expiresInMs": 1_500 });
+    let secret = json_string(&server.post("/v1/tokens", &request).json()["secret"]);
     let mut stream = listen_as(&server, &secret, "/v1/events", None);
     server.acquire("db:1", "a", 60_000);
     stream.expect("lease.issued");
@@ -88,8 +88,8 @@ fn an_event_stream_ends_when_its_token_expires() {
 #[test]
 fn a_request_forbidden_for_its_token_is_not_recorded_as_denial() {
     let server = TestServer::start();
-    let wish = json!({ "name": "limited", "scopes": ["leases:write"], "resources": ["secret-project:"] });
-    let secret = json_string(&server.post("/v1/tokens", &wish).json()["secret"]);
+    let request = json!({ "name": "limited", "scopes": ["leases:write"], "resources": ["secret-project:"] });
+    let secret = json_string(&server.post("/v1/tokens", &request).json()["secret"]);
     server.acquire("db:1", "a", 60_000);
     server
         .post("/v1/leases", &tenure_testkit::lease_request("db:1", "b", 60_000))

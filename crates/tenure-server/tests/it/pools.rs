@@ -31,7 +31,7 @@ fn a_pool_request_is_granted_a_free_member() {
 }
 
 #[test]
-fn a_waiter_for_a_pool_gets_the_first_free_member_and_holders_see_a_recall() {
+fn a_waiter_for_a_pool_gets_the_first_free_member_and_holders_see_the_waiter() {
     let server = start_with_tuners();
     server.acquire("tuner:0", "a", 60_000);
     let (id, token) = server.acquire("tuner:1", "b", 60_000);

@@ -119,18 +119,18 @@ fn a_waiter_beyond_the_queue_limit_is_rejected() {
 fn two_requests_with_one_key_are_one_waiter() {
     let server = TestServer::start();
     let (id, token) = server.acquire("db:1", "a", 60_000);
-    let wish = queued_lease_request("db:1", "b", 60_000, 60_000);
-    let first = server.enqueue(Some("once"), &wish, 1);
+    let request = queued_lease_request("db:1", "b", 60_000, 60_000);
+    let first = server.enqueue(Some("once"), &request, 1);
     let other = queued_lease_request("db:1", "b", 60_000, 50_000);
     server.post_with_key("/v1/leases", "once", &other).expect_problem(409, "KEY_REUSED");
-    let second = server.start_post("/v1/leases", Some("once"), &wish);
+    let second = server.start_post("/v1/leases", Some("once"), &request);
     let behind = server.enqueue(None, &queued_lease_request("db:1", "c", 60_000, 60_000), 2);
     server.release(&id, &token);
     let (first, second) = (read_to_end(first), read_to_end(second));
     assert_eq!(first.lease_id_and_token(), second.lease_id_and_token());
     // And the same again, now that it is granted.
     assert_eq!(
-        server.post_with_key("/v1/leases", "once", &wish).lease_id_and_token(),
+        server.post_with_key("/v1/leases", "once", &request).lease_id_and_token(),
         first.lease_id_and_token()
     );
     assert_eq!(server.waiter_count("db:1"), 1);

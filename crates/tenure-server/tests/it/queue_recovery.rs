@@ -47,8 +47,8 @@ fn recovered_tickets_that_are_not_claimed_in_time_are_withdrawn() {
     server.wait_for_waiters("db:1", 1);
     drop(back);
     // It came back: from now on its key keeps its place, whatever its connection does.
-    let recall = server.get("/v1/leases?resource=db:1").json()["leases"][0]["recall"].clone();
-    assert_eq!((&recall["by"], &recall["waiting"]), (&json!("c"), &json!(1)), "{recall}");
+    let waiters = server.get("/v1/leases?resource=db:1").json()["leases"][0]["recall"].clone();
+    assert_eq!((&waiters["by"], &waiters["waiting"]), (&json!("c"), &json!(1)), "{waiters}");
 }
 
 #[test]

@@ -84,7 +84,7 @@ fn a_limited_admin_token_cannot_manage_tokens() {
 #[test]
 fn an_invalid_token_request_is_rejected() {
     let server = TestServer::start();
-    for (wish, reason) in [
+    for (request, reason) in [
         (json!({ "scopes": ["admin"] }), "name: is missing"),
         (json!({ "name": "", "scopes": ["admin"] }), "name: "),
         (json!({ "name": "a\nb", "scopes": ["admin"] }), "name: "),
@@ -104,8 +104,8 @@ fn an_invalid_token_request_is_rejected() {
         (json!({ "name": "ci", "scopes": ["admin"], "expiresInMs": 0 }), "expiresInMs: must be from 1"),
         (json!({ "name": "ci", "scopes": ["admin"], "expiresAt": "x" }), "\"expiresAt\": is not a field"),
     ] {
-        let problem = server.post("/v1/tokens", &wish).expect_problem(400, "INVALID");
-        assert!(json_string(&problem["detail"]).contains(reason), "{wish}: {problem}");
+        let problem = server.post("/v1/tokens", &request).expect_problem(400, "INVALID");
+        assert!(json_string(&problem["detail"]).contains(reason), "{request}: {problem}");
     }
     assert_eq!(server.get("/v1/tokens").json()["tokens"], json!([]));
 }
@@ -114,17 +114,17 @@ fn an_invalid_token_request_is_rejected() {
 fn names_of_valid_tokens_are_unique() {
     let server = TestServer::start();
     let (id, _) = make(&server, "ci", &["leases:read"], &[]);
-    let wish = json!({ "name": "ci", "scopes": ["leases:read"] });
-    server.post("/v1/tokens", &wish).expect_problem(409, "NAME_TAKEN");
+    let request = json!({ "name": "ci", "scopes": ["leases:read"] });
+    server.post("/v1/tokens", &request).expect_problem(409, "NAME_TAKEN");
     assert_eq!(revoke(&server, &id).status, 200);
-    assert_eq!(server.post("/v1/tokens", &wish).status, 201);
+    assert_eq!(server.post("/v1/tokens", &request).status, 201);
 }
 
 #[test]
 fn a_token_expires() {
     let server = TestServer::start();
-    let wish = json!({ "name": "brief", "scopes": ["leases:read"], "expiresInMs": 1_500 });
-    let made = server.post("/v1/tokens", &wish).json();
+    let request = json!({ "name": "brief", "scopes": ["leases:read"], "expiresInMs": 1_500 });
+    let made = server.post("/v1/tokens", &request).json();
     let secret = json_string(&made["secret"]);
     assert!(json_string(&made["token"]["expiresAt"]) > json_string(&made["token"]["createdAt"]));
     assert_eq!(ask_as(&server, &secret, "GET /v1/leases", &Value::Null).status, 200);
@@ -215,8 +215,8 @@ fn a_token_that_cannot_be_stored_is_not_created() {
     let (id, secret) = make(&server, "ci", &["leases:read"], &[]);
     // The place of the file that is written first is taken.
     fs::create_dir_all(server.folder.path().join("data/api.tokens.new/x")).unwrap();
-    let wish = json!({ "name": "late", "scopes": ["leases:read"] });
-    server.post("/v1/tokens", &wish).expect_problem(503, "UNAVAILABLE");
+    let request = json!({ "name": "late", "scopes": ["leases:read"] });
+    server.post("/v1/tokens", &request).expect_problem(503, "UNAVAILABLE");
     revoke(&server, &id).expect_problem(503, "UNAVAILABLE");
     ask_as(&server, &secret, "GET /v1/leases", &Value::Null).expect_problem(401, "UNAUTHORIZED");
     fs::remove_dir_all(server.folder.path().join("data/api.tokens.new")).unwrap();

@@ -62,8 +62,8 @@ fn a_repeated_transfer_returns_the_same_lease() {
     let first = server.post(&path, &to("b")).lease_id_and_token();
     assert_eq!(server.post(&path, &to("b")).lease_id_and_token(), first);
     // Another request is not the same one.
-    let over = server.post(&path, &to("c")).expect_problem(410, "EXPIRED");
-    assert_eq!(over["end"], json!("TRANSFERRED"));
+    let problem = server.post(&path, &to("c")).expect_problem(410, "EXPIRED");
+    assert_eq!(problem["end"], json!("TRANSFERRED"));
     let upgrade = server.post(&format!("/v1/leases/{id}/downgrade"), &json!({ "token": token }));
     upgrade.expect_problem(410, "EXPIRED");
     let server = TestServer::start_in(server.stop(), |_| {}).unwrap();

@@ -236,7 +236,7 @@ impl SimulatedAgent {
         let mut requests: Vec<LeaseRequest> = Vec::new();
         for _ in 0..rng.between(1, 5) {
             let resource = any_resource(rng);
-            if requests.iter().all(|want| want.resource != resource) {
+            if requests.iter().all(|request| request.resource != resource) {
                 let mode = *rng.pick(&LeaseMode::ALL[2..]);
                 requests.push(LeaseRequest::new(resource, mode, self.ttl, Nonce([9; 16])));
             }

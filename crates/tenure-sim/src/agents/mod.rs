@@ -45,7 +45,7 @@ struct InFlightRequest {
 enum ScenarioEvent {
     AgentActs { agent: usize },
     RequestArrives { request: InFlightRequest, command: Command },
-    ReplyArrives { asked: InFlightRequest, answer: CommandOutcome, stamp: Tick },
+    ReplyArrives { request: InFlightRequest, answer: CommandOutcome, stamp: Tick },
     ServerWakes { at: u64 },
     ServerStarts { at: u64 },
     WriteEnds { incarnation: u64, write: WriteResult },
@@ -147,11 +147,11 @@ impl AgentsScenario {
                 self.in_flight.insert(caller, request);
                 self.step_server(Input::Request { caller, command }, log)
             }
-            ScenarioEvent::ReplyArrives { asked, answer, stamp } => {
-                let agent = &mut self.agents[asked.agent];
-                if agent.process == asked.process && agent.gone_until <= self.now {
+            ScenarioEvent::ReplyArrives { request, answer, stamp } => {
+                let agent = &mut self.agents[request.agent];
+                if agent.process == request.process && agent.gone_until <= self.now {
                     let before = agent.granted;
-                    agent.handle_answer(asked.ask, &answer, stamp, self.now, &mut self.rng);
+                    agent.handle_answer(request.ask, &answer, stamp, self.now, &mut self.rng);
                     if agent.granted > before {
                         log.count("agent got all that it wanted");
                     }
@@ -189,11 +189,10 @@ impl AgentsScenario {
 
     /// A message may arrive twice; nothing may happen twice.
     fn send(&mut self, number: usize, ask: RequestKind, command: Command) {
-        let asked = InFlightRequest { agent: number, process: self.agents[number].process, ask };
+        let request = InFlightRequest { agent: number, process: self.agents[number].process, ask };
         for _ in 0..if self.rng.percent(2) { 2 } else { 1 } {
             if let Some(at) = self.delivery_time(number) {
-                self.queue
-                    .schedule(at, ScenarioEvent::RequestArrives { request: asked, command: command.clone() });
+                self.queue.schedule(at, ScenarioEvent::RequestArrives { request, command: command.clone() });
             }
         }
     }

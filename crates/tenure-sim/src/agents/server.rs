@@ -67,15 +67,15 @@ impl AgentsScenario {
     }
 
     /// What an agent is told is durable: a grant that it hears of can be found again.
-    fn deliver_answer(&mut self, asked: InFlightRequest, reply: Reply) -> InvariantResult {
+    fn deliver_answer(&mut self, request: InFlightRequest, reply: Reply) -> InvariantResult {
         let Reply::Answered { answer, stamp } = reply else { return Ok(()) };
         if let CommandOutcome::Agent(answer) = &answer
             && let AgentOutcome::Granted { leases } = &**answer
         {
             leases.iter().try_for_each(|lease| self.host.model().check_acknowledged(*lease))?;
         }
-        if let Some(at) = self.delivery_time(asked.agent) {
-            self.queue.schedule(at, ScenarioEvent::ReplyArrives { asked, answer, stamp });
+        if let Some(at) = self.delivery_time(request.agent) {
+            self.queue.schedule(at, ScenarioEvent::ReplyArrives { request, answer, stamp });
         }
         Ok(())
     }

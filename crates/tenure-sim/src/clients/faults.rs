@@ -23,7 +23,7 @@ impl ClientsScenario {
                 self.host.incarnation += 1;
                 self.tickets.clear();
                 self.in_flight.clear();
-                self.sessions.request.clear();
+                self.sessions.requests.clear();
                 // A machine that goes down while it comes up is not there before its clock runs.
                 let back = (self.now + self.rng.delay(1_000, 5 * SECOND)).max(self.host.boot_time());
                 if reboots {

@@ -5,11 +5,13 @@ mod sessions;
 
 use std::collections::BTreeMap;
 
-use tenure_client::{AttemptId, Effect as Sent, FenceGate, Input as Told, KeepAliveRequest, Outcome};
+use tenure_client::{
+    AttemptId, Effect as ClientEffect, FenceGate, Input as ClientInput, KeepAliveRequest, Outcome,
+};
 use tenure_core::kernel::{Command, CommandOutcome, Fence, Rejection, Resource, Tick, TickDuration, Ticket};
 use tenure_registrar::{AppendFailure, Effect, Input, Reply, RequestId, Settings};
 
-use self::sessions::{IntentSessionActors, IntentSessionRequest, WorkerAnswer as ToldStudio};
+use self::sessions::{IntentSessionActors, IntentSessionRequest, WorkerAnswer};
 use crate::client::SimulatedClient;
 use crate::clock::SimulatedClock;
 use crate::coverage::{record_client_effect, record_server_effect};
@@ -68,8 +70,8 @@ enum ScenarioEvent {
     StoreWrite { resource: Resource, fence: Fence },
     ViewerActs,
     WorkerActs { worker_index: usize },
-    SessionRequestArrives { asked: IntentSessionRequest, command: Command },
-    SessionAnswerArrives { asked: IntentSessionRequest, told: ToldStudio },
+    SessionRequestArrives { request: IntentSessionRequest, command: Command },
+    SessionAnswerArrives { request: IntentSessionRequest, answer: WorkerAnswer },
     DiskHasSpace,
     Fault,
 }
@@ -210,7 +212,7 @@ impl ClientsScenario {
             ScenarioEvent::ReplyArrives { to, outcome } => {
                 let client = &self.clients[to.client];
                 if (client.process, client.tasks_started) == (to.process, to.task) {
-                    let input = Told::Replied { request_id: to.attempt, outcome };
+                    let input = ClientInput::Replied { request_id: to.attempt, outcome };
                     self.step_client(to.client, input, log);
                 }
                 Ok(())
@@ -218,7 +220,7 @@ impl ClientsScenario {
             ScenarioEvent::ClientWakes { client, at } => {
                 if self.clients[client].planned_wake == Some(at) {
                     self.clients[client].planned_wake = None;
-                    self.step_client(client, Told::Woken, log);
+                    self.step_client(client, ClientInput::Woken, log);
                 }
                 Ok(())
             }
@@ -235,11 +237,11 @@ impl ClientsScenario {
                 self.step_worker(worker_index, log);
                 Ok(())
             }
-            ScenarioEvent::SessionRequestArrives { asked, command } => {
-                self.receive_session_request(asked, command, log)
+            ScenarioEvent::SessionRequestArrives { request, command } => {
+                self.receive_session_request(request, command, log)
             }
-            ScenarioEvent::SessionAnswerArrives { asked, told } => {
-                self.handle_session_answer(asked, told, log);
+            ScenarioEvent::SessionAnswerArrives { request, answer } => {
+                self.handle_session_answer(request, answer, log);
                 Ok(())
             }
             ScenarioEvent::DiskHasSpace => {
@@ -314,8 +316,8 @@ impl ClientsScenario {
     }
 
     fn deliver_answer(&mut self, caller: RequestId, reply: Reply) -> InvariantResult {
-        if let Some(asked) = self.sessions.request.remove(&caller) {
-            return self.deliver_session_answer(asked, reply);
+        if let Some(request) = self.sessions.requests.remove(&caller) {
+            return self.deliver_session_answer(request, reply);
         }
         let Some(from) = self.in_flight.remove(&caller) else { return Ok(()) };
         let outcome = match reply {
@@ -361,17 +363,19 @@ impl ClientsScenario {
         Some(self.now + self.rng.delay(50, longest))
     }
 
-    fn step_client(&mut self, client: usize, told: Told, log: &mut Log) {
-        let effects = self.clients[client].step(told, self.now, &mut self.rng);
+    fn step_client(&mut self, client: usize, input: ClientInput, log: &mut Log) {
+        let effects = self.clients[client].step(input, self.now, &mut self.rng);
         self.apply_client_effects(client, &effects, log);
     }
 
-    fn apply_client_effects(&mut self, client: usize, effects: &[Sent], log: &mut Log) {
+    fn apply_client_effects(&mut self, client: usize, effects: &[ClientEffect], log: &mut Log) {
         for effect in effects {
             record_client_effect(effect, log);
             match effect {
-                Sent::Send { request_id: attempt, request: call } => self.send(client, *attempt, *call),
-                Sent::Held(_) | Sent::Lost | Sent::Refused => {}
+                ClientEffect::Send { request_id: attempt, request: call } => {
+                    self.send(client, *attempt, *call)
+                }
+                ClientEffect::Held(_) | ClientEffect::Lost | ClientEffect::Refused => {}
             }
         }
         let now = self.now;
@@ -384,8 +388,8 @@ impl ClientsScenario {
     }
 
     fn send(&mut self, client: usize, attempt: AttemptId, call: KeepAliveRequest) {
-        let SimulatedClient { process, tasks_started: errands, .. } = self.clients[client];
-        let from = RequestOrigin { client, process, task: errands, attempt };
+        let SimulatedClient { process, tasks_started: task, .. } = self.clients[client];
+        let from = RequestOrigin { client, process, task, attempt };
         let Some(command) = self.clients[client].command(call, self.ticket_of(client)) else {
             // Who looks for its place in the queue, and finds none, need not leave it.
             return self.reply(from, Outcome::Ended);
@@ -414,7 +418,7 @@ impl ClientsScenario {
             let effects = self.clients[client].start_task(self.now, self.resources, &mut self.rng);
             self.apply_client_effects(client, &effects, log);
         } else if done || self.winding_down {
-            self.step_client(client, Told::Stop, log);
+            self.step_client(client, ClientInput::Stop, log);
         } else if let Some((fence, _)) = self.clients[client].locally_valid_lease(self.now) {
             // The write is on its way for a while, and may arrive when the lease is long over.
             let resource = self.granted[&fence].clone();

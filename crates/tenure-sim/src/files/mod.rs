@@ -249,9 +249,9 @@ impl FilesScenario {
             key: None,
         });
         self.last_request += 1;
-        let asked = InFlightRequest { request: self.last_request, by: None };
+        let request = InFlightRequest { request: self.last_request, by: None };
         if let Some(at) = self.delivery_time() {
-            self.queue.schedule(at, ScenarioEvent::RequestArrives { request: asked, command });
+            self.queue.schedule(at, ScenarioEvent::RequestArrives { request, command });
         }
     }
 }

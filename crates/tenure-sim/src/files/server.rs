@@ -67,15 +67,15 @@ impl FilesScenario {
     }
 
     /// What a session is told is durable.
-    fn deliver_answer(&mut self, asked: InFlightRequest, reply: Reply) -> InvariantResult {
+    fn deliver_answer(&mut self, request: InFlightRequest, reply: Reply) -> InvariantResult {
         let Reply::Answered { answer, stamp } = reply else { return Ok(()) };
-        self.host.model_mut().files_mut().end_request(asked.request);
+        self.host.model_mut().files_mut().end_request(request.request);
         if let CommandOutcome::File(answer) = &answer
             && let FileOutcome::Granted { leases, .. } = &**answer
         {
             leases.iter().try_for_each(|lease| self.host.model().check_acknowledged(*lease))?;
         }
-        if let Some(by) = asked.by
+        if let Some(by) = request.by
             && let Some(at) = self.delivery_time()
         {
             self.queue.schedule(at, ScenarioEvent::ReplyArrives { by, answer, stamp });

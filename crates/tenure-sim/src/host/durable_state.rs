@@ -131,7 +131,7 @@ fn replay_records(mut state: KernelState, records: &[EventRecord]) -> Result<Ker
     for record in records {
         let event = decode_event(record)?;
         let applied = state.apply(&event);
-        applied.map_err(|misfit| Violation(format!("a replay refuses {event:?}: {misfit}")))?;
+        applied.map_err(|error| Violation(format!("a replay refuses {event:?}: {error}")))?;
     }
     Ok(state)
 }

@@ -48,7 +48,7 @@ impl AgentsModel {
             AgentEvent::Left { ticket, at, end } => {
                 let wait = self.wait_entries.remove(ticket);
                 ensure(wait.is_some(), || format!("{ticket:?} leaves without having come"))?;
-                let in_time = wait.is_none_or(|left| (*at < left.until) == (*end != AgentWaitEnd::TimedOut));
+                let in_time = wait.is_none_or(|wait| (*at < wait.until) == (*end != AgentWaitEnd::TimedOut));
                 ensure(in_time, || format!("{ticket:?} leaves at {at:?} by {end:?}"))
             }
             AgentEvent::Died { agent, at, .. } => {

@@ -176,7 +176,7 @@ impl LedgerModel {
         let mut leases = self.leases.values().filter(|lease| lease.resource == *resource);
         let mut older = self.queue.range(..own.ticket).flat_map(|(_, waiting)| &waiting.requests);
         leases.all(|lease| lease.mode.is_compatible(mode))
-            && older.all(|want| want.mode.is_compatible(mode) || !includes_resource(want, resource))
+            && older.all(|request| request.mode.is_compatible(mode) || !includes_resource(request, resource))
     }
 
     fn apply_issued(&mut self, issued: &IssuedLease, true_time: u64) -> InvariantResult {
@@ -194,10 +194,10 @@ impl LedgerModel {
         }
         self.agents.record_grant(&issued.holder, issued.ticket, issued.at)?;
         self.check_fifo_order(issued)?;
-        let given = GrantTime { true_time, at: issued.at };
+        let last_time_grant = GrantTime { true_time, at: issued.at };
         let (resource, holder) = (issued.resource.clone(), issued.holder.clone());
         let (mode, expires_at) = (issued.mode, issued.expires_at);
-        self.leases.insert(fence, LeaseModel { resource, holder, mode, expires_at, last_time_grant: given });
+        self.leases.insert(fence, LeaseModel { resource, holder, mode, expires_at, last_time_grant });
         Ok(())
     }
 
@@ -210,7 +210,7 @@ impl LedgerModel {
             let is_requested = own
                 .requests
                 .iter()
-                .any(|want| want.mode == issued.mode && includes_resource(want, &issued.resource));
+                .any(|request| request.mode == issued.mode && includes_resource(request, &issued.resource));
             ensure(is_requested, || format!("{:?} is served with what it did not wait for", own.ticket))?;
         }
         if issued.continues.is_some() {
@@ -219,8 +219,8 @@ impl LedgerModel {
         let older =
             self.queue.values().filter(|waiting| issued.ticket.is_none_or(|own| waiting.ticket < own));
         for waiting in older.filter(|waiting| issued.at < waiting.until) {
-            let overtaken = waiting.requests.iter().any(|want| {
-                includes_resource(want, &issued.resource) && !want.mode.is_compatible(issued.mode)
+            let overtaken = waiting.requests.iter().any(|request| {
+                includes_resource(request, &issued.resource) && !request.mode.is_compatible(issued.mode)
             });
             ensure(!overtaken, || format!("{:?} overtakes {:?}", issued.fence, waiting.ticket))?;
         }
@@ -246,8 +246,8 @@ impl LedgerModel {
     }
 }
 
-fn includes_resource(want: &LeaseRequest, resource: &Resource) -> bool {
-    want.resources().any(|other| other == resource)
+fn includes_resource(request: &LeaseRequest, resource: &Resource) -> bool {
+    request.resources().any(|other| other == resource)
 }
 
 pub fn ensure(holds: bool, otherwise: impl FnOnce() -> String) -> InvariantResult {

@@ -20,7 +20,7 @@ fn assert_laws_hold(seeds: std::ops::RangeInclusive<u64>, steps: u64) -> EventCo
 // wait ends, ages stand, and everybody gets through.
 #[test]
 fn agent_laws_hold_for_100_000_steps() {
-    let census = assert_laws_hold(1..=10, STEPS);
+    let coverage = assert_laws_hold(1..=10, STEPS);
     let expected = [
         "agent crashed",
         "agent cut off",
@@ -42,15 +42,15 @@ fn agent_laws_hold_for_100_000_steps() {
         "server rebooted",
     ];
     let rare: Vec<_> =
-        expected.into_iter().filter(|kind| census.get(kind).copied().unwrap_or(0) < 10).collect();
-    assert!(rare.is_empty(), "happened less than 10 times: {rare:?}\n{census:#?}");
+        expected.into_iter().filter(|kind| coverage.get(kind).copied().unwrap_or(0) < 10).collect();
+    assert!(rare.is_empty(), "happened less than 10 times: {rare:?}\n{coverage:#?}");
 }
 
 /// A crew for long: whoever is the oldest must not fall behind in the course of it. One crew may have bad luck.
 #[test]
 fn agents_make_progress_for_30_000_steps() {
-    let census = assert_laws_hold(77..=81, 30_000);
-    assert!(census["agent got all that it wanted"] > 5 * 150, "{census:#?}");
+    let coverage = assert_laws_hold(77..=81, 30_000);
+    assert!(coverage["agent got all that it wanted"] > 5 * 150, "{coverage:#?}");
 }
 
 #[test]

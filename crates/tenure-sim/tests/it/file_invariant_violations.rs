@@ -171,9 +171,9 @@ fn a_denial_without_a_verified_living_owner_is_a_violation() {
     accepts(&with_ticket, &[blocked(1, "s1", 181)]);
     // s3 has it meanwhile, and nobody looked at that one.
     let other = [released(1, "s1", 2, ReleaseReason::Completed), issued_file(2, "s3", "a", 3)];
-    let waits: Vec<Event> = with_ticket.into_iter().chain(other).collect();
-    breaks(&waits, &[blocked(1, "s3", 181)], "nobody made sure that it lives");
-    breaks(&waits, &[blocked(1, "s1", 181)], "who has nothing");
+    let events: Vec<Event> = with_ticket.into_iter().chain(other).collect();
+    breaks(&events, &[blocked(1, "s3", 181)], "nobody made sure that it lives");
+    breaks(&events, &[blocked(1, "s1", 181)], "who has nothing");
     breaks(
         &start_with(&[ended("s3", 1, FileSessionEnd::Ended)]),
         &[contended(1, "s2", "s3", 2, 182)],
@@ -185,14 +185,14 @@ fn a_denial_without_a_verified_living_owner_is_a_violation() {
 fn an_early_late_or_second_retry_is_a_violation() {
     breaks(&start(), &[contended(1, "s2", "s1", 1, 180)], "is to be tried again after");
     breaks(&start(), &[contended(1, "s2", "s1", 1, 182)], "is to be tried again after");
-    let waits = start_with(&[contended(1, "s2", "s1", 1, 181)]);
-    breaks(&waits, &[contended(2, "s2", "s1", 2, 182)], "two tickets");
-    breaks(&waits, &[blocked(1, "s1", 180)], "too early");
-    let stopped: Vec<Event> = waits.iter().cloned().chain([blocked(1, "s1", 181)]).collect();
+    let events = start_with(&[contended(1, "s2", "s1", 1, 181)]);
+    breaks(&events, &[contended(2, "s2", "s1", 2, 182)], "two tickets");
+    breaks(&events, &[blocked(1, "s1", 180)], "too early");
+    let stopped: Vec<Event> = events.iter().cloned().chain([blocked(1, "s1", 181)]).collect();
     breaks(&stopped, &[blocked(1, "s1", 400)], "a second time");
-    breaks(&waits, &[closed(7, 3)], "closed and not there");
-    breaks(&waits, &[blocked(7, "s1", 181)], "blocked and not there");
-    breaks(&waits, &[ended("s2", 5, FileSessionEnd::Ended)], "is over and has a ticket");
+    breaks(&events, &[closed(7, 3)], "closed and not there");
+    breaks(&events, &[blocked(7, "s1", 181)], "blocked and not there");
+    breaks(&events, &[ended("s2", 5, FileSessionEnd::Ended)], "is over and has a ticket");
 }
 
 #[test]

@@ -20,7 +20,7 @@ fn assert_laws_hold(seeds: std::ops::RangeInclusive<u64>, steps: u64) -> EventCo
 // 180 s, nobody denied for the dead, nothing lost before its time.
 #[test]
 fn file_laws_hold_for_100_000_steps() {
-    let census = assert_laws_hold(1..=10, STEPS);
+    let coverage = assert_laws_hold(1..=10, STEPS);
     let expected = [
         "agent's process died",
         "committed",
@@ -48,8 +48,8 @@ fn file_laws_hold_for_100_000_steps() {
         "session ended",
     ];
     let rare: Vec<_> =
-        expected.into_iter().filter(|kind| census.get(kind).copied().unwrap_or(0) < 10).collect();
-    assert!(rare.is_empty(), "happened less than 10 times: {rare:?}\n{census:#?}");
+        expected.into_iter().filter(|kind| coverage.get(kind).copied().unwrap_or(0) < 10).collect();
+    assert!(rare.is_empty(), "happened less than 10 times: {rare:?}\n{coverage:#?}");
 }
 
 #[test]

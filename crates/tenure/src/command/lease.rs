@@ -65,8 +65,8 @@ impl Renew {
                 lease.expires_at,
                 format_short(lease.remaining_ms)
             );
-            if let Some(recall) = &lease.recall {
-                text.push_str(&format!("{} waits for it\n", recall.by));
+            if let Some(waiters) = &lease.recall {
+                text.push_str(&format!("{} waits for it\n", waiters.by));
             }
             text
         })

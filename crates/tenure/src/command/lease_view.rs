@@ -37,14 +37,14 @@ pub fn fields(lease: &Lease) -> Table {
     for (name, value) in &lease.labels {
         table.field("label", format!("{name}={value}"));
     }
-    if let Some(recall) = &lease.recall {
-        let additional = match recall.waiting {
+    if let Some(waiters) = &lease.recall {
+        let additional = match waiters.waiting {
             0 | 1 => String::new(),
             waiting => format!(" and {} more", waiting - 1),
         };
         table.field(
             "wanted by",
-            format!("{}{additional}, for another {}", recall.by, format_short(recall.remaining_ms)),
+            format!("{}{additional}, for another {}", waiters.by, format_short(waiters.remaining_ms)),
         );
     }
     table

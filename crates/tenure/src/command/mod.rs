@@ -38,7 +38,7 @@ use std::process::ExitCode;
 
 use clap::Subcommand;
 
-pub use self::doctor::run_internal_subcommand as doctors_assistant;
+pub use self::doctor::run_internal_subcommand as run_doctor_subcommand;
 pub use self::hook::{run_hook_command, verdict};
 pub use self::run::{run_failure, run_internal_subcommand};
 use crate::failure::Failure;
@@ -102,7 +102,7 @@ impl Command {
             Command::Revoke(revoke) => revoke.run(),
             Command::List(list) => list.run(),
             Command::Show(show) => show.run(),
-            Command::Who(who) => who.run(),
+            Command::Who(command) => command.run(),
             Command::Watch(watch) => watch.run(),
             Command::Explain(explain) => explain.run(),
             Command::Mcp(mcp) => mcp.run(),
@@ -114,7 +114,7 @@ impl Command {
             Command::Files(files) => files.run(),
             Command::Blame(blame) => blame.run(),
             Command::Report(report) => report.run(),
-            Command::Give(give) => give.run(),
+            Command::Give(command) => command.run(),
             Command::ForceRelease(force) => force.run(),
             Command::Install(install) => install.run(),
             Command::Uninstall(uninstall) => uninstall.run(),

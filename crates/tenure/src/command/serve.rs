@@ -212,11 +212,11 @@ async fn report_background_health(server: &Server) {
     let mut known = Vec::new();
     loop {
         let found = server.warnings();
-        for problem in found.iter().filter(|trouble| !known.contains(*trouble)) {
+        for problem in found.iter().filter(|problem| !known.contains(*problem)) {
             print_stderr(&format!("tenure: {problem}\n"));
         }
-        for trouble in known.iter().filter(|trouble| !found.contains(*trouble)) {
-            print_stderr(&format!("tenure: no longer: {trouble}\n"));
+        for problem in known.iter().filter(|problem| !found.contains(*problem)) {
+            print_stderr(&format!("tenure: no longer: {problem}\n"));
         }
         known = found;
         tokio::time::sleep(Duration::from_secs(2)).await;

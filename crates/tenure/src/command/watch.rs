@@ -95,7 +95,7 @@ fn line(event: &ServerEvent) -> String {
 
 fn of_agent(agent: &AgentEventDetails) -> String {
     let list = |requests: &[ResourceAccess]| {
-        let each = requests.iter().map(|wanted| format!("{} {}", wanted.predicate, wanted.resource));
+        let each = requests.iter().map(|request| format!("{} {}", request.predicate, request.resource));
         each.collect::<Vec<_>>().join(", ")
     };
     let mut words = vec![agent.agent_id.clone()];

@@ -78,8 +78,8 @@ fn is_resource(what: &str) -> bool {
 fn line(lease: &Lease) -> String {
     let Lease { holder, mode, fence, id, .. } = lease;
     let waiting = match &lease.recall {
-        Some(recall) if recall.waiting == 1 => "; 1 waits".to_owned(),
-        Some(recall) => format!("; {} wait", recall.waiting),
+        Some(waiters) if waiters.waiting == 1 => "; 1 waits".to_owned(),
+        Some(waiters) => format!("; {} wait", waiters.waiting),
         None => String::new(),
     };
     format!(

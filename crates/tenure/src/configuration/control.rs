@@ -61,13 +61,13 @@ fn encoder(sources: &Sources) -> Result<Option<RotaryEncoderSettings>, Configura
     }))
 }
 
-/// The path of an input. The `others` need it, or `none` in its place.
-fn path(sources: &Sources, key: &str, others: &[&str]) -> Result<Option<PathBuf>, ConfigurationError> {
+/// The path of an input. The `dependents` need it, or `none` in its place.
+fn path(sources: &Sources, key: &str, dependents: &[&str]) -> Result<Option<PathBuf>, ConfigurationError> {
     sources.read_as(key, |text| (!text.is_empty()).then_some(()))?;
-    match (sources.get(key), others.iter().find(|other| sources.get(other).is_some())) {
+    match (sources.get(key), dependents.iter().find(|other| sources.get(other).is_some())) {
         (Some(value), _) => Ok((value.text != NONE).then(|| value.path())),
-        (None, Some(given)) => Err(ConfigurationError::new(format!(
-            "there is a `{given}` but no `{key}`; say where it is, or leave both out"
+        (None, Some(present)) => Err(ConfigurationError::new(format!(
+            "there is a `{present}` but no `{key}`; say where it is, or leave both out"
         ))),
         (None, None) => Ok(None),
     }

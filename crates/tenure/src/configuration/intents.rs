@@ -70,9 +70,9 @@ pub fn read_worker_configuration(
         let recording = recording_command.map(|_| RECORDING_COMMAND);
         let present =
             is_in_server.filter(|is_in_server| *is_in_server).map(|_| "intents.worker").or(recording);
-        return present.map_or(Ok(None), |given| {
+        return present.map_or(Ok(None), |key| {
             Err(ConfigurationError::new(format!(
-                "there is an `{given}` but no `{COMMAND}`; say what carries out a session, or leave both out"
+                "there is an `{key}` but no `{COMMAND}`; say what carries out a session, or leave both out"
             )))
         });
     };

@@ -68,8 +68,8 @@ impl ConfigurationError {
     }
 
     /// One of two keys or variables that need each other.
-    fn incomplete_pair(given: &str, missing: &str) -> Self {
-        Self::new(format!("there is a `{given}` but no `{missing}`; say both, or neither"))
+    fn incomplete_pair(present: &str, missing: &str) -> Self {
+        Self::new(format!("there is a `{present}` but no `{missing}`; say both, or neither"))
     }
 }
 

@@ -111,8 +111,8 @@ impl Sources {
             let place_of_key = place(name.span().start);
             let origin = format!("`{key}` in {place_of_key}");
             let text = match (value.get_ref(), allowed_values(&key)) {
-                (DeValue::Table(inner), _) if is_table(&key) => {
-                    self.collect(&format!("{key}."), inner, place)?;
+                (DeValue::Table(nested), _) if is_table(&key) => {
+                    self.collect(&format!("{key}."), nested, place)?;
                     continue;
                 }
                 (_, None) => {

@@ -631,7 +631,7 @@ mod worker_settings {
 
     #[test]
     fn invalid_worker_settings_are_rejected() {
-        for (intents, said) in [
+        for (intents, expected) in [
             ("tuners = 65", "`intents.tuners` in "),
             ("tuners = -1", "`intents.tuners` in "),
             ("ttl_ms = 999", "`intents.ttl_ms` in "),
@@ -641,9 +641,9 @@ mod worker_settings {
             ("worker = 'maybe'", "`intents.worker` in "),
         ] {
             let refused = of(&format!("[intents]\n{intents}\n{PIPELINE}")).unwrap_err();
-            assert!(refused.contains(said), "{intents}: {refused}");
+            assert!(refused.contains(expected), "{intents}: {refused}");
         }
-        for (file, said) in [
+        for (file, expected) in [
             ("[intents]\nworker = true", "`intents.worker`"),
             ("[intents.pipeline]\nrecording_command = ['a']", "`intents.pipeline.recording_command`"),
             ("[intents.pipeline]\ncommand = []", "names no program"),
@@ -652,7 +652,7 @@ mod worker_settings {
             ("[intents.pipeline]\ncommand = ['a', ['b']]", "a program with its arguments"),
         ] {
             let refused = of(file).unwrap_err();
-            assert!(refused.contains(said), "{file}: {refused}");
+            assert!(refused.contains(expected), "{file}: {refused}");
         }
     }
 }

@@ -162,11 +162,11 @@ pub fn is_listening(socket: &Path) -> bool {
 
 /// Starts it behind a process that cuts it off from us and ends at once.
 fn spawn(socket: &Path, log: &Path) -> Result<ProcessId, DaemonStartError> {
-    let said = open(log).map_err(|source| DaemonStartError::Log { path: log.into(), source })?;
+    let stderr = open(log).map_err(|source| DaemonStartError::Log { path: log.into(), source })?;
     let mut command = Command::new("/proc/self/exe");
     command.arg0("tenure").arg(detached_process::SUBCOMMAND).arg(socket);
     command.env_clear().envs(std::env::vars_os().filter(|(name, _)| is_kept(name)));
-    command.stdin(Stdio::null()).stderr(said);
+    command.stdin(Stdio::null()).stderr(stderr);
     let output = command.output()?;
     let process = str::from_utf8(&output.stdout).ok().and_then(|text| text.trim().parse().ok());
     ProcessId::of(process.ok_or_else(|| ended(log))?).map_err(|_| ended(log))

@@ -1,4 +1,4 @@
-//! The process that somebody started: it starts the keeper, passes signals on, and stops and ends as the command does.
+//! The launcher of `tenure guard`: starts the supervisor, passes signals on, and stops and ends as the command does.
 
 use std::ffi::OsString;
 use std::io;
@@ -23,7 +23,7 @@ use crate::message::print_stderr;
 use crate::process_supervisor::{CommandExit, MessageStream};
 use crate::{descriptors, exit};
 
-/// How long a keeper that has nothing left to watch may take to end.
+/// How long a supervisor that has nothing left to watch may take to end.
 const SUPERVISOR_EXIT_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// Runs the command, and all that it starts, behind the gate.
@@ -53,9 +53,9 @@ pub fn exec_command(command: &[OsString]) -> ExitCode {
 }
 
 async fn launch(command: &[OsString], naming: &SessionSelector) -> io::Result<CommandExit> {
-    // If somebody kills the keeper, whom it watched falls to us.
+    // If somebody kills the supervisor, whom it watched falls to us.
     set_child_subreaper(Some(getpid()))?;
-    // Before the keeper is there: a signal in between must not leave it alone.
+    // Before the supervisor is there: a signal in between must not leave it alone.
     let mut signals = SignalQueue::open()?;
     let (mut supervisor, link) = start(command, naming, &signals)?;
     let mut launcher = Launcher { link, supervisor: supervisor.id(), resumed_at: 0 };
@@ -96,7 +96,7 @@ async fn launch(command: &[OsString], naming: &SessionSelector) -> io::Result<Co
     }
 }
 
-/// Starts the keeper, which starts the command.
+/// Starts the supervisor, which starts the command.
 fn start(
     command: &[OsString],
     naming: &SessionSelector,
@@ -113,10 +113,10 @@ fn start(
         // the command could not come back into it.
         process.process_group(0);
     }
-    let keeper = signals.with_original_mask(|| process.spawn())?;
+    let supervisor = signals.with_original_mask(|| process.spawn())?;
     // It has the other end of the connection, which is ours to see the end of.
     drop(process);
-    Ok((keeper, MessageStream::new(ours)?))
+    Ok((supervisor, MessageStream::new(ours)?))
 }
 
 /// What stands between whoever started us and the command.
@@ -141,7 +141,7 @@ impl Launcher {
             self.resumed_at = now();
         }
         let is_everybodys = is_systems && !(signal == Signal::HUP && job_control::is_session_leader());
-        // The keeper wakes us when the command goes on by itself: it may have stopped again by now.
+        // The supervisor wakes us when the command goes on by itself: it may have stopped again by now.
         if !is_everybodys && sender != self.supervisor {
             self.send_signal(signal).await;
         }
@@ -163,15 +163,15 @@ impl Launcher {
     }
 
     async fn send_signal(&mut self, signal: Signal) {
-        // If the keeper is gone, that is seen where it is listened to.
+        // If the supervisor is gone, that is seen where it is listened to.
         let _ = self.link.send(&SupervisorCommand::Signal(signal.as_raw())).await;
     }
 }
 
-/// Waits for the end of a keeper that has nothing left to do: whoever is above us may never look after it.
-async fn reap_supervisor(mut keeper: Child, mut link: MessageStream) {
+/// Waits for the end of a supervisor that has nothing left to do: whoever is above us may never look after it.
+async fn reap_supervisor(mut supervisor: Child, mut link: MessageStream) {
     let silence = async { while link.receive::<SupervisorReport>().await.is_some() {} };
     if timeout(SUPERVISOR_EXIT_TIMEOUT, silence).await.is_ok() {
-        let _ = keeper.wait();
+        let _ = supervisor.wait();
     }
 }

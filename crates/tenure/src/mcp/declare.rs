@@ -112,20 +112,20 @@ fn to_response(verdict: &ManifestVerdict) -> ToolResponse {
                 ))
         }
         ManifestVerdict::Die { retry_after_ms, blocked_by, ended, .. } => {
-            let said = response.line(&format!(
+            let response = response.line(&format!(
                 "DIE: not yours, and an older one comes first. In the way: {}.",
                 format_names(blocked_by)
             ));
-            let said = if ended.is_empty() {
-                said
+            let response = if ended.is_empty() {
+                response
             } else {
-                said.line(&format!(
+                response.line(&format!(
                     "These leases of yours were ended, because an older agent waits for them: {}. Stop touching what \
                      they were for, at once.",
                     format_names(ended)
                 ))
             };
-            said.line(&format!(
+            response.line(&format!(
                 "Do not touch anything of this list. Call `declare` again with the same list after {} s; do not change \
                  your agent_id. You keep your age, so that your turn comes.",
                 seconds(*retry_after_ms)

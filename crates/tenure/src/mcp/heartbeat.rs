@@ -56,7 +56,7 @@ fn to_response(answer: &HeartbeatResult, known: &[AgentLease]) -> ToolResponse {
         None => format!("- lease {id}"),
     };
     let response = ToolResponse::with_data(answer);
-    let said = match answer.renewed.iter().map(|beat| beat.remaining_ms).min() {
+    let response = match answer.renewed.iter().map(|beat| beat.remaining_ms).min() {
         Some(least) => response
             .field("heartbeatEveryMs", least / 3)
             .line("These go on:")
@@ -65,15 +65,17 @@ fn to_response(answer: &HeartbeatResult, known: &[AgentLease]) -> ToolResponse {
         None => response.line("None of these leases is yours any more."),
     };
     // Whoever named some may have others.
-    let said = match known {
-        [] => said,
-        _ => said.line("That is all that you have: what is not in this list is not yours; do not touch it."),
+    let response = match known {
+        [] => response,
+        _ => response
+            .line("That is all that you have: what is not in this list is not yours; do not touch it."),
     };
     if answer.rejected.is_empty() {
-        return said;
+        return response;
     }
     let lines = answer.rejected.iter().map(|rejected| format!("{} ({})", line(&rejected.id), rejected.code));
-    said.line("These are NO LONGER yours. Stop touching what they were for, and call `declare` for it again:")
+    response
+        .line("These are NO LONGER yours. Stop touching what they were for, and call `declare` for it again:")
         .lines(lines)
         .with_error()
 }

@@ -112,8 +112,8 @@ mod tests {
             "what is not there yet leads nowhere else"
         );
         let below = PathResolver::local(&top.join("project/src"), Some(Path::new("..")));
-        for said in ["lib.rs", &whole, "../../link/src/lib.rs"] {
-            assert_eq!(below.resource_name(said), "src/lib.rs", "{said}");
+        for input in ["lib.rs", &whole, "../../link/src/lib.rs"] {
+            assert_eq!(below.resource_name(input), "src/lib.rs", "{input}");
         }
         assert_eq!(
             below.resource_name("/elsewhere/a"),
@@ -137,14 +137,14 @@ mod tests {
 
     #[test]
     fn remote_paths_are_only_normalised() {
-        for (said, name) in [
+        for (input, name) in [
             ("./src/lib.rs", "src/lib.rs"),
             ("src/", "src/"),
             ("/a/../b", "/b"),
             ("../a", "../a"),
             (".", "*"),
         ] {
-            assert_eq!(PathResolver::Remote.resource_name(said), name);
+            assert_eq!(PathResolver::Remote.resource_name(input), name);
         }
     }
 }

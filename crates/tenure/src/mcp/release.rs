@@ -45,16 +45,16 @@ pub async fn call(call: &ToolCall<'_>, arguments: JsonObject) -> Result<ToolResp
     }
     let answer = call.client.release_all(&selected).await?;
     let response = ToolResponse::with_data(&answer);
-    let said = match answer.released.len() {
+    let response = match answer.released.len() {
         0 => response.line("Nothing was released."),
         count => response.line(&format!(
             "{count} leases are over. Do not touch what they were for without declaring it again."
         )),
     };
     if answer.unknown.is_empty() {
-        return Ok(said);
+        return Ok(response);
     }
-    Ok(said
+    Ok(response
         .line(&format!(
             "These are unknown, or another agent's: {}. Call `status` to see what you have.",
             format_names(&answer.unknown)

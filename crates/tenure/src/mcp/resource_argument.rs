@@ -183,7 +183,7 @@ mod tests {
 
     #[test]
     fn invalid_resource_argument_is_rejected_with_what_is_allowed() {
-        for (said, hint) in [
+        for (argument, hint) in [
             (json!({"path": "a", "action": "burn"}), "edit"),
             (json!({"path": "a", "predicate": "BURNS"}), "MUTATES"),
             (json!({"path": "a", "action": "edit", "predicate": "MUTATES"}), "not both"),
@@ -193,8 +193,11 @@ mod tests {
             (json!({"resource": "a"}), "TYPE:path"),
             (json!({"resource": "TUNER:1"}), "SYMBOL"),
         ] {
-            let refused = touching(said.clone()).unwrap_err();
-            assert!(refused.contains(hint) && !refused.to_lowercase().contains("burn"), "{said}: {refused}");
+            let refused = touching(argument.clone()).unwrap_err();
+            assert!(
+                refused.contains(hint) && !refused.to_lowercase().contains("burn"),
+                "{argument}: {refused}"
+            );
         }
     }
 }

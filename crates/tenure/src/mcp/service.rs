@@ -85,8 +85,8 @@ impl ToolCall<'_> {
         })
     }
 
-    pub fn session(&self, said: Option<String>) -> String {
-        said.or_else(|| self.defaults.session.clone()).unwrap_or_else(|| DEFAULT_SESSION.to_owned())
+    pub fn session(&self, argument: Option<String>) -> String {
+        argument.or_else(|| self.defaults.session.clone()).unwrap_or_else(|| DEFAULT_SESSION.to_owned())
     }
 }
 
@@ -133,7 +133,7 @@ impl ServerHandler for Tools {
         let ToolState { client, defaults, places } = &*self.shared;
         let call = ToolCall { client: caller.unwrap_or(client), paths: places, defaults };
         let arguments = request.arguments.unwrap_or_default();
-        let said = match &*request.name {
+        let result = match &*request.name {
             "declare" => declare::call(&call, arguments).await,
             "status" => status::call(&call, arguments).await,
             "who" => who::call(&call, arguments).await,
@@ -142,6 +142,6 @@ impl ServerHandler for Tools {
             "report" => report::call(&call, arguments).await,
             _ => return Err(ErrorData::invalid_params("there is no such tool; tools/list names them", None)),
         };
-        Ok(said.unwrap_or_else(ToolError::into_response).into_result().into())
+        Ok(result.unwrap_or_else(ToolError::into_response).into_result().into())
     }
 }

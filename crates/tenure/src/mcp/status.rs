@@ -54,18 +54,19 @@ pub async fn call(call: &ToolCall<'_>, arguments: JsonObject) -> Result<ToolResp
 }
 
 pub fn to_response(view: &AgentView) -> ToolResponse {
-    let mut said = ToolResponse::with_data(view);
+    let mut response = ToolResponse::with_data(view);
     if let Some(state) = &view.state {
-        said = said.line(&format!("State: {state}."));
+        response = response.line(&format!("State: {state}."));
     }
-    said = if view.leases.is_empty() {
-        said.line("You have no leases. Before you touch anything, call `declare`.")
+    response = if view.leases.is_empty() {
+        response.line("You have no leases. Before you touch anything, call `declare`.")
     } else {
         let every = heartbeat_interval(&view.leases).unwrap_or_default();
         // The last heartbeat may have been long ago.
         let is_late = view.leases.iter().any(|lease| lease.remaining_ms < every);
         let first = if is_late { "NOW, and then " } else { "" };
-        said.line("These are yours:")
+        response
+            .line("These are yours:")
             .lines(view.leases.iter().map(lease_line))
             .line(&format!(
                 "Call `heartbeat` {first}at least every {} s to keep them.",
@@ -74,24 +75,24 @@ pub fn to_response(view: &AgentView) -> ToolResponse {
             .field("heartbeatEveryMs", every)
     };
     if !view.waits.is_empty() {
-        said = said
+        response = response
             .line("You wait for these; do not touch them before `declare` with the same list says GRANTED:")
             .lines(view.waits.iter().map(wait_line));
     }
     if let Some(after) = view.retry_after_ms {
-        said = said
+        response = response
             .line(&format!("Your last `declare` ended with DIE. Call it again after {} s.", seconds(after)));
     }
     if !view.outside.is_empty() {
-        said = said.line(&format!(
+        response = response.line(&format!(
             "You touched these without a lease: {}. Undo that, or declare them before you go on.",
             format_names(&view.outside)
         ));
     }
-    said
+    response
 }
 
-fn with_truth(said: ToolResponse, truth: &ReconcileResult) -> ToolResponse {
+fn with_truth(response: ToolResponse, truth: &ReconcileResult) -> ToolResponse {
     let lines = truth.leases.iter().map(|(id, lease)| {
         let what = lease.resource.as_deref().unwrap_or("nothing that is known");
         if lease.held {
@@ -105,7 +106,8 @@ fn with_truth(said: ToolResponse, truth: &ReconcileResult) -> ToolResponse {
         };
         format!("- lease {id} is NOT yours: {what} ({end}){now}. Stop touching it")
     });
-    said.line("Of the leases that you named:")
+    response
+        .line("Of the leases that you named:")
         .lines(lines)
         .field("reconciled", serde_json::to_value(&truth.leases).unwrap_or_default())
 }
@@ -122,9 +124,9 @@ mod tests {
                 "acquired_at": "", "expires_at": "", "ttl": 60_000, "fence": 1, "remainingMs": remaining});
             let view = json!({"agent_id": "a", "session_id": "s", "epoch": 0, "changedAt": "", "leases": [lease],
                 "waits": [], "deaths": 0, "outside": [], "heldMs": 1});
-            let said = to_response(&serde_json::from_value(view).unwrap());
-            assert!(said.text().contains("at least every 20 s"), "{}", said.text());
-            assert_eq!(said.text().contains("`heartbeat` NOW"), is_late, "{}", said.text());
+            let response = to_response(&serde_json::from_value(view).unwrap());
+            assert!(response.text().contains("at least every 20 s"), "{}", response.text());
+            assert_eq!(response.text().contains("`heartbeat` NOW"), is_late, "{}", response.text());
         }
     }
 }

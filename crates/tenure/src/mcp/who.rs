@@ -34,7 +34,7 @@ pub async fn call(call: &ToolCall<'_>, mut arguments: JsonObject) -> Result<Tool
 fn to_response(state: &ResourceState) -> ToolResponse {
     let response = ToolResponse::with_data(state);
     let resource = &state.resource;
-    let said = if state.leases.is_empty() {
+    let response = if state.leases.is_empty() {
         response.line(&format!("Nobody has {resource} or anything that overlaps it."))
     } else {
         let lines = state.leases.iter().map(|lease| {
@@ -47,8 +47,8 @@ fn to_response(state: &ResourceState) -> ToolResponse {
         response.line(&format!("{resource} is taken:")).lines(lines)
     };
     if state.waiting.is_empty() {
-        said.line("Nobody waits for it.")
+        response.line("Nobody waits for it.")
     } else {
-        said.line(&format!("Waiting, the next one first: {}.", format_names(&state.waiting)))
+        response.line(&format!("Waiting, the next one first: {}.", format_names(&state.waiting)))
     }
 }

@@ -35,8 +35,8 @@ pub enum WatchdogCommand {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum DescendantPolicy {
     Daemons,
-    /// Nobody: whoever is left could still use what the lease is for.
-    Nobody,
+    /// No descendant: it could still use what the lease protects.
+    EndAll,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

@@ -81,17 +81,17 @@ fn is_abandoned(identity: &WorkerIdentity, session: &IntentSessionView) -> bool 
 }
 
 /// Renews the guard until that fails for good.
-async fn keep_leadership(asked: &ServerHandle, settings: &Settings, guard: &mut LeaderLock) -> WorkerExit {
+async fn keep_leadership(server: &ServerHandle, settings: &Settings, guard: &mut LeaderLock) -> WorkerExit {
     loop {
         tokio::time::sleep(Duration::from_millis(settings.renew_every_ms)).await;
-        if let Err(over) = renew_leadership(asked, settings, guard).await {
-            return over;
+        if let Err(worker_exit) = renew_leadership(server, settings, guard).await {
+            return worker_exit;
         }
     }
 }
 
 async fn renew_leadership(
-    asked: &ServerHandle,
+    server: &ServerHandle,
     settings: &Settings,
     guard: &mut LeaderLock,
 ) -> Result<(), WorkerExit> {
@@ -103,7 +103,7 @@ async fn renew_leadership(
         if sent >= guard.valid_until {
             return Err(WorkerExit::LeadershipLost("it was not renewed in time".to_owned()));
         }
-        asked.renew_leases(&request).await
+        server.renew_leases(&request).await
     })?;
     guard.valid_until =
         guard.valid_until.max(local_deadline(sent, TickDuration::from_millis(kept.remaining_ms)));

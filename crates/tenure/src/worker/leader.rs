@@ -65,9 +65,9 @@ fn dead_holder(identity: &WorkerIdentity, problem: &Problem) -> Option<String> {
 }
 
 /// Says it, unless that is what was said last.
-fn print_once(said: &mut Option<String>, what: &str) {
-    if said.as_deref() != Some(what) {
+fn print_once(last_message: &mut Option<String>, what: &str) {
+    if last_message.as_deref() != Some(what) {
         print_stderr(&format!("tenure: {what}\n"));
-        *said = Some(what.to_owned());
+        *last_message = Some(what.to_owned());
     }
 }

@@ -2,11 +2,11 @@
 //!
 //! ```text
 //! guard ──> ends what a worker before it left behind ──> wipes those sessions ──> works
-//!                                                         crew.rs: pipelines and requests, around plan.rs
+//!                                                         runtime.rs: pipelines and requests, around state_machine.rs
 //! ```
 //!
-//! It runs in the process of the server, or in one of its own; `asked.rs` is all that makes a difference. What it starts
-//! runs under a watchdog each (`watched`), so that nothing outlives its lease, whatever becomes of the worker.
+//! It runs in the process of the server, or in one of its own; `server_handle.rs` is the only difference. Each pipeline
+//! runs under a watchdog (`process_supervisor`), so that no pipeline outlives its lease if the worker fails.
 
 mod cleanup;
 mod identity;
@@ -89,11 +89,11 @@ pub async fn run_worker(
 }
 
 /// Every session that goes on, in however many parts the server tells them.
-async fn active_sessions(asked: &ServerHandle, guard: u64) -> Result<IntentSessionChanges, WorkerExit> {
+async fn active_sessions(server: &ServerHandle, guard: u64) -> Result<IntentSessionChanges, WorkerExit> {
     let (mut since, mut found) = (0, BTreeMap::new());
     loop {
         let request = IntentSessionChangesRequest { guard, since, wait_ms: None };
-        let part = retry!("listening to sessions", asked.changes(&request).await)?;
+        let part = retry!("listening to sessions", server.changes(&request).await)?;
         // One that changed meanwhile is told again, as it is then.
         found.extend(part.sessions.into_iter().map(|session| (session.session_id.clone(), session)));
         since = part.revision;

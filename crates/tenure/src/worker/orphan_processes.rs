@@ -170,9 +170,9 @@ mod tests {
         assert!(theirs.try_wait().unwrap().is_none());
         theirs.kill().unwrap();
         theirs.wait().unwrap();
-        let family = SessionProcesses { session: mine, recorded: None, was_empty: false };
+        let session_processes = SessionProcesses { session: mine, recorded: None, was_empty: false };
         let processes = Process::all().unwrap();
-        assert_eq!(family.live_processes(&processes, &sessions_of(&processes)), Vec::new());
+        assert_eq!(session_processes.live_processes(&processes, &sessions_of(&processes)), Vec::new());
     }
 
     #[tokio::test]

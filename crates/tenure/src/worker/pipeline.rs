@@ -71,7 +71,7 @@ impl Pipeline {
             }
         };
         guarded
-            .start(self.valid_until, settings.margins(), DescendantPolicy::Nobody, self.environment())
+            .start(self.valid_until, settings.margins(), DescendantPolicy::EndAll, self.environment())
             .await;
         let (mut has_commands, mut has_lost_watchdog) = (true, false);
         let last = loop {

@@ -113,8 +113,8 @@ impl WorkerRequests {
                 )
             }
             Err(WorkerError::LeadershipLost(why)) => WorkerInput::LeadershipLost(why),
-            Err(trouble) => {
-                report_rejection(&format!("the worker the session {session}"), &trouble);
+            Err(error) => {
+                report_rejection(&format!("the worker the session {session}"), &error);
                 WorkerInput::NotTaken(session)
             }
         }
@@ -127,8 +127,8 @@ impl WorkerRequests {
             Ok(answer) => WorkerInput::Reported(session, answer),
             Err(WorkerError::LeadershipLost(why)) => WorkerInput::LeadershipLost(why),
             // A session that the server does not know, or does not let run, is over.
-            Err(trouble) => {
-                report_rejection(&format!("that session {session} runs"), &trouble);
+            Err(error) => {
+                report_rejection(&format!("that session {session} runs"), &error);
                 let (state, reason, outcome, taken) = ("ENDED".to_owned(), None, None, None);
                 WorkerInput::Reported(session, IntentSessionStatus { state, reason, outcome, taken })
             }
@@ -147,7 +147,7 @@ impl WorkerRequests {
         match retry!("finishing a session", self.server.finish(&request).await) {
             Ok(_) => {}
             Err(WorkerError::LeadershipLost(why)) => return WorkerInput::LeadershipLost(why),
-            Err(trouble) => report_rejection(&format!("to finish session {session}"), &trouble),
+            Err(error) => report_rejection(&format!("to finish session {session}"), &error),
         }
         WorkerInput::Finished(session)
     }
@@ -167,8 +167,8 @@ impl WorkerRequests {
             let kept = match answer {
                 Ok(kept) => kept,
                 Err(WorkerError::LeadershipLost(why)) => return WorkerInput::LeadershipLost(why),
-                Err(trouble) => {
-                    report_rejection("to renew leases", &trouble);
+                Err(error) => {
+                    report_rejection("to renew leases", &error);
                     sleep(PAUSE).await;
                     continue;
                 }
@@ -190,9 +190,9 @@ impl WorkerRequests {
 }
 
 /// Says that the server refused something. That a session is not known any more is no news.
-fn report_rejection(what: &str, trouble: &WorkerError) {
-    let is_unknown = matches!(trouble, WorkerError::Rejected(problem) if problem.code == Code::NotFound);
+fn report_rejection(what: &str, error: &WorkerError) {
+    let is_unknown = matches!(error, WorkerError::Rejected(problem) if problem.code == Code::NotFound);
     if !is_unknown {
-        print_stderr(&format!("tenure: the server refuses {what}: {}\n", trouble.message()));
+        print_stderr(&format!("tenure: the server refuses {what}: {}\n", error.message()));
     }
 }

@@ -34,14 +34,14 @@ impl RetryAttempts {
 
     /// The answer of an attempt. Nothing: nobody answered, which is said once, and it is time to ask again.
     pub async fn record<T>(&mut self, answer: Result<T, WorkerError>) -> Option<Result<T, WorkerError>> {
-        let Self { what, pause, is_reported: is_said } = self;
+        let Self { what, pause, is_reported } = self;
         let Err(WorkerError::Transient(why)) = answer else {
-            if *is_said {
+            if *is_reported {
                 print_stderr(&format!("tenure: {what} works again\n"));
             }
             return Some(answer);
         };
-        if !std::mem::replace(is_said, true) {
+        if !std::mem::replace(is_reported, true) {
             print_stderr(&format!("tenure: {what} does not work now, and is tried again: {why}\n"));
         }
         tokio::time::sleep(*pause).await;

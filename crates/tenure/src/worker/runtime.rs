@@ -44,7 +44,7 @@ pub struct WorkerRuntime {
 }
 
 impl WorkerRuntime {
-    /// A crew that has done nothing yet.
+    /// A worker without sessions.
     pub fn new(server: ServerHandle, settings: Arc<Settings>, guard: LeaderLock) -> Self {
         let (input_sender, inputs) = mpsc::unbounded_channel();
         let plan =
@@ -84,7 +84,7 @@ impl WorkerRuntime {
             };
             for act in acts {
                 if let WorkerAction::Abandon(why) = act {
-                    return Err(self.give_up(why).await);
+                    return Err(self.abandon(why).await);
                 }
                 self.act(act);
             }
@@ -127,13 +127,13 @@ impl WorkerRuntime {
     fn start(&mut self, pipeline: Pipeline) {
         let (orders, received) = mpsc::unbounded_channel();
         self.pipelines.insert(pipeline.session.session_id.clone(), orders);
-        let (settings, tell) = (self.settings.clone(), self.input_sender.clone());
+        let (settings, input_sender) = (self.settings.clone(), self.input_sender.clone());
         let live = self.pipelines.keys().cloned().collect();
         if let Err(error) = logs::prune(&settings.logs, settings.logs_kept, &live) {
             print_error("old logs of sessions cannot be removed", &error);
         }
         // Not among what ends with us: it ends when its pipeline has ended.
-        tokio::spawn(async move { pipeline.run(&settings, received, &tell).await });
+        tokio::spawn(async move { pipeline.run(&settings, received, &input_sender).await });
     }
 
     fn order(&self, session: &str, order: PipelineCommand) {
@@ -150,7 +150,7 @@ impl WorkerRuntime {
     }
 
     /// The guard is lost: everything ends, and nothing can be asked any more.
-    async fn give_up(mut self, why: String) -> WorkerExit {
+    async fn abandon(mut self, why: String) -> WorkerExit {
         self.running_requests.abort_all();
         self.order_all(|| PipelineCommand::End);
         let patience = Duration::from_millis(self.settings.ttl_ms) + KILLED_PIPELINE_TIMEOUT;

@@ -92,7 +92,7 @@ impl WorkerStateMachine {
         }
         self.keep_at = now.saturating_add(self.renew_every);
         let holds = |slot: &TunerSlot| !matches!(slot.stage, SlotStage::Taking | SlotStage::Finishing);
-        let held = self.slots.iter().filter(|(_, seat)| holds(seat));
+        let held = self.slots.iter().filter(|(_, slot)| holds(slot));
         let held: Vec<String> = held.map(|(session, _)| session.clone()).collect();
         // The guard is renewed even if there is nothing else.
         let mut keeps: Vec<WorkerAction> =
@@ -143,36 +143,36 @@ impl WorkerStateMachine {
     }
 
     fn taken(&mut self, session: &str, now: IntentSessionStatus, until: u64) -> Vec<WorkerAction> {
-        let Some(seat) = self.slots.get_mut(session) else { return Vec::new() };
+        let Some(slot) = self.slots.get_mut(session) else { return Vec::new() };
         match (now.taken, now.state.as_str()) {
             (_, "ENDED") => {
                 self.slots.remove(session);
                 Vec::new()
             }
             // Nothing was started, so nothing has to be ended.
-            (Some(_), _) if seat.why.is_some() => self.gone(session, CommandExit::Code(0)),
+            (Some(_), _) if slot.why.is_some() => self.gone(session, CommandExit::Code(0)),
             (Some(taken), _) => {
-                seat.stage = SlotStage::Starting;
-                vec![WorkerAction::Start(Box::new(seat.view.clone()), taken, until)]
+                slot.stage = SlotStage::Starting;
+                vec![WorkerAction::Start(Box::new(slot.view.clone()), taken, until)]
             }
             (None, _) => self.finish_session(session, STOPPED.0, STOPPED.1.to_owned()),
         }
     }
 
     fn started(&mut self, session: &str, process: String) -> Vec<WorkerAction> {
-        let Some(seat) = self.slots.get_mut(session) else { return Vec::new() };
-        seat.stage = SlotStage::Reporting(None);
+        let Some(slot) = self.slots.get_mut(session) else { return Vec::new() };
+        slot.stage = SlotStage::Reporting(None);
         let mut acts = vec![WorkerAction::Report(session.to_owned(), process)];
-        if seat.why.is_some() {
+        if slot.why.is_some() {
             acts.push(WorkerAction::End(session.to_owned()));
         }
         acts
     }
 
     fn reported(&mut self, session: &str, now: &IntentSessionStatus) -> Vec<WorkerAction> {
-        let Some(seat) = self.slots.get_mut(session) else { return Vec::new() };
-        let SlotStage::Reporting(gone) = seat.stage else { return Vec::new() };
-        seat.stage = SlotStage::Running;
+        let Some(slot) = self.slots.get_mut(session) else { return Vec::new() };
+        let SlotStage::Reporting(gone) = slot.stage else { return Vec::new() };
+        slot.stage = SlotStage::Running;
         let why = match now.state.as_str() {
             "STOPPING" => Some(STOPPED),
             "ENDED" => Some(LOST),
@@ -187,12 +187,12 @@ impl WorkerStateMachine {
 
     /// Its pipeline has to end, for the first reason that was found.
     fn request_end(&mut self, session: &str, why: EndReason) -> Vec<WorkerAction> {
-        let Some(seat) = self.slots.get_mut(session) else { return Vec::new() };
-        if seat.why.is_some() || seat.stage == SlotStage::Finishing {
+        let Some(slot) = self.slots.get_mut(session) else { return Vec::new() };
+        if slot.why.is_some() || slot.stage == SlotStage::Finishing {
             return Vec::new();
         }
-        seat.why = Some(why);
-        match seat.stage {
+        slot.why = Some(why);
+        match slot.stage {
             SlotStage::Reporting(None) | SlotStage::Running => vec![WorkerAction::End(session.to_owned())],
             // When it has started, or was taken.
             _ => Vec::new(),
@@ -200,12 +200,12 @@ impl WorkerStateMachine {
     }
 
     fn gone(&mut self, session: &str, ended: CommandExit) -> Vec<WorkerAction> {
-        let Some(seat) = self.slots.get_mut(session) else { return Vec::new() };
-        if let SlotStage::Reporting(gone) = &mut seat.stage {
+        let Some(slot) = self.slots.get_mut(session) else { return Vec::new() };
+        if let SlotStage::Reporting(gone) = &mut slot.stage {
             *gone = Some(ended);
             return Vec::new();
         }
-        let (reason, detail) = match (seat.why, ended) {
+        let (reason, detail) = match (slot.why, ended) {
             (Some((reason, detail)), _) => (reason, detail.to_owned()),
             (None, CommandExit::Code(0)) => ("R_PIPELINE_EXITED", String::new()),
             (None, CommandExit::Code(code)) => {
@@ -217,8 +217,8 @@ impl WorkerStateMachine {
     }
 
     fn finish_session(&mut self, session: &str, reason: &'static str, detail: String) -> Vec<WorkerAction> {
-        let Some(seat) = self.slots.get_mut(session) else { return Vec::new() };
-        seat.stage = SlotStage::Finishing;
+        let Some(slot) = self.slots.get_mut(session) else { return Vec::new() };
+        slot.stage = SlotStage::Finishing;
         vec![WorkerAction::Finish(session.to_owned(), reason, detail)]
     }
 

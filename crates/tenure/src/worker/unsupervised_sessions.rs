@@ -51,7 +51,7 @@ mod tests {
             command.spawn().unwrap()
         };
         let name = |what: &str| format!("{what}-{}", std::process::id());
-        let mut left = start(&name("left"), &dead, "0000abcd-17");
+        let mut orphaned = start(&name("left"), &dead, "0000abcd-17");
         let mut kept = start(&name("kept"), &own.to_string(), "0000abcd-18");
         let mut foreign = start(&name("foreign"), &dead, "0000abce-17");
         let found = || unsupervised_sessions(&own, "0000abcd-1", &Process::all().unwrap());
@@ -59,7 +59,7 @@ mod tests {
         assert!((0..10_000).any(|_| found().contains(&name("left"))));
         assert!(!found().contains(&name("kept")), "its worker lives");
         assert!(!found().contains(&name("foreign")), "it is of another server");
-        for child in [&mut left, &mut kept, &mut foreign] {
+        for child in [&mut orphaned, &mut kept, &mut foreign] {
             child.kill().unwrap();
             child.wait().unwrap();
         }

@@ -33,12 +33,12 @@ struct RecordedWait {
     until: u64,
 }
 
-/// Judges every event in its order. `told` is what each agent was told, in its order.
+/// Judges every event in its order. `reported` is what each agent was told, in its order.
 pub fn check_events(story: &LedgerEvents, reported: &[Vec<u64>]) -> LedgerStatistics {
     let mut figures = LedgerStatistics::default();
     let mut leases: BTreeMap<u64, RecordedLease> = BTreeMap::new();
     let mut ever: BTreeSet<u64> = BTreeSet::new();
-    let mut waits: BTreeMap<u64, RecordedWait> = BTreeMap::new();
+    let mut pending: BTreeMap<u64, RecordedWait> = BTreeMap::new();
     let mut ages: BTreeMap<String, u64> = BTreeMap::new();
     for event in story.events() {
         figures.events += 1;
@@ -60,7 +60,7 @@ pub fn check_events(story: &LedgerEvents, reported: &[Vec<u64>]) -> LedgerStatis
                 for other in leases.values().filter(|other| other.holder != new.holder) {
                     assert!(!conflicts(&new.resource, &new.mode, &other.resource, &other.mode), "{event}");
                 }
-                if let Some(served) = lease["ticket"].as_u64().and_then(|ticket| waits.remove(&ticket)) {
+                if let Some(served) = lease["ticket"].as_u64().and_then(|ticket| pending.remove(&ticket)) {
                     assert!(tick < served.until && served.rank.1 == new.holder, "{event}");
                     figures.longest_wait_ms = figures.longest_wait_ms.max((tick - served.since) / 1_000);
                     figures.served += 1;
@@ -79,7 +79,7 @@ pub fn check_events(story: &LedgerEvents, reported: &[Vec<u64>]) -> LedgerStatis
             }
             "agent.began" => {
                 let holds = leases.values().any(|lease| lease.holder == agent && tick < lease.until);
-                let waiting = waits.values().any(|wait| wait.rank.1 == agent && tick < wait.until);
+                let waiting = pending.values().any(|wait| wait.rank.1 == agent && tick < wait.until);
                 let age = number(&event["agent"]["priority_timestamp"]);
                 let before = ages.insert(agent, age);
                 assert!(before.is_none_or(|before| before <= age && !holds && !waiting), "{event}");
@@ -101,10 +101,10 @@ pub fn check_events(story: &LedgerEvents, reported: &[Vec<u64>]) -> LedgerStatis
                     let age = (ages[&lease.holder], lease.holder.clone());
                     assert!(!blocks || age > new.rank, "it waits for an older one: {event}");
                 }
-                waits.insert(number(&wait["ticket"]), new);
+                pending.insert(number(&wait["ticket"]), new);
             }
             "agent.left" => {
-                let ended = waits.remove(&number(&wait["ticket"])).expect("it waited");
+                let ended = pending.remove(&number(&wait["ticket"])).expect("it waited");
                 let timed_out = wait["end"] == "TIMED_OUT";
                 assert_eq!(timed_out, ended.until <= tick, "a wait ends at its time: {event}");
                 figures.timed_out += u64::from(timed_out);
@@ -113,7 +113,7 @@ pub fn check_events(story: &LedgerEvents, reported: &[Vec<u64>]) -> LedgerStatis
             _ => {}
         }
     }
-    assert!(waits.is_empty(), "every wait ended");
+    assert!(pending.is_empty(), "every wait ended");
     for fence in reported.iter().flatten() {
         assert!(ever.contains(fence), "{fence} was told and is not in the ledger");
     }

@@ -54,7 +54,7 @@ fn play(duration: Duration) -> LedgerStatistics {
     std::thread::scope(|scope| {
         for number in 0..AGENTS {
             let client = served.client();
-            let told = &reported;
+            let reported = &reported;
             scope.spawn(move || {
                 let mut agent =
                     SimulatedAgent { client, number, rng: Rng::new(number + 1), fences: Vec::new() };
@@ -63,13 +63,13 @@ fn play(duration: Duration) -> LedgerStatistics {
                     attempt += 1;
                     agent.attempt(attempt);
                 }
-                told.lock().unwrap().push(agent.fences);
+                reported.lock().unwrap().push(agent.fences);
             });
         }
     });
     served.stop();
-    let told: Vec<Vec<u64>> = reported.into_inner().unwrap();
-    check_events(&LedgerEvents::read(folder.path(), &data), &told)
+    let reported: Vec<Vec<u64>> = reported.into_inner().unwrap();
+    check_events(&LedgerEvents::read(folder.path(), &data), &reported)
 }
 
 /// One agent, which does one thing after the other and keeps to the protocol.

@@ -80,7 +80,7 @@ fn lease_is_not_granted_again_before_its_real_expiry() {
 fn reacquire(ahead_before: u64, ahead_after: u64) {
     let folder = tempfile::tempdir().unwrap();
     let served = serve_ahead(folder.path(), ahead_before);
-    let asked = now();
+    let requested_at = now();
     let held = served.client().acquire("db:1", 4_000, None).unwrap().held_lease();
     served.kill();
     let killed = now();
@@ -88,11 +88,15 @@ fn reacquire(ahead_before: u64, ahead_after: u64) {
     let without = milliseconds(now() - killed);
     let mut client = served.client();
     loop {
-        let late = -remaining(4_000, asked);
+        let late = -remaining(4_000, requested_at);
         let answer = client.acquire("db:1", 4_000, None).unwrap();
         if answer.status == 201 {
             // Its answer came after the decision: what is left now was not more then.
-            assert!(remaining(4_000, asked) <= 0, "let in {} ms too early", remaining(4_000, asked));
+            assert!(
+                remaining(4_000, requested_at) <= 0,
+                "let in {} ms too early",
+                remaining(4_000, requested_at)
+            );
             assert!(answer.held_lease().fence > held.fence);
             break;
         }

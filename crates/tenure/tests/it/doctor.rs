@@ -199,10 +199,10 @@ fn foreign_shell_is_a_gap() {
 #[test]
 fn doctor_outside_of_a_work_tree_checks_only_the_machine() {
     let repo = repository_with(&["claude --user"]);
-    let said = CommandOutput::from_output(
+    let result = CommandOutput::from_output(
         repo.command(&["doctor", "--json"]).current_dir(repo.path("")).output().unwrap(),
     );
-    let found = parse_checks(said);
+    let found = parse_checks(result);
     assert_eq!(found.status("tree"), "unknown");
     assert_eq!((found.status("server"), found.status("gate.kernel")), ("ok", "ok"));
     assert_eq!(found.status("claude.user.hooks"), "ok", "{:?}", found.1);

@@ -49,9 +49,9 @@ pub fn run_doctor(repo: &TestRepository) -> DoctorChecks {
     parse_checks(repo.run(&["doctor", "--json"]))
 }
 
-pub fn parse_checks(said: CommandOutput) -> DoctorChecks {
-    let list: Value = serde_json::from_str(&said.output).unwrap_or_else(|_| panic!("{said:?}"));
-    DoctorChecks(list.as_array().unwrap().clone(), said)
+pub fn parse_checks(result: CommandOutput) -> DoctorChecks {
+    let list: Value = serde_json::from_str(&result.output).unwrap_or_else(|_| panic!("{result:?}"));
+    DoctorChecks(list.as_array().unwrap().clone(), result)
 }
 
 impl DoctorChecks {
@@ -79,8 +79,8 @@ pub fn assert_clean(repo: &TestRepository) {
     let remaining: Vec<_> = names.filter(|name| name.to_string_lossy().contains("canary")).collect();
     assert!(remaining.is_empty(), "{remaining:?}");
     let line = "curl -s --unix-socket ../tenure/tenure.sock http://localhost/v1/files";
-    let said = repo.shell(line);
-    let found: Value = serde_json::from_str(&said.output).unwrap_or_else(|_| panic!("{said:?}"));
+    let result = repo.shell(line);
+    let found: Value = serde_json::from_str(&result.output).unwrap_or_else(|_| panic!("{result:?}"));
     assert_eq!((&found["files"], &found["sessions"]), (&json!([]), &json!([])));
 }
 

@@ -69,13 +69,13 @@ fn user_hooks_are_installed_where_the_agent_looks_for_them() {
         "not_installed",
         "who looks elsewhere finds none"
     );
-    let said = run(&["uninstall", "claude"]);
+    let result = run(&["uninstall", "claude"]);
     assert_eq!(
-        said.output,
+        result.output,
         "Nothing to do: there are no hooks of Tenure in this project; your user settings have them: add --user.\n"
     );
-    let said = run(&["uninstall", "claude", "--user", "--json"]);
-    assert!(said.output.contains("\"changes\":[\"remove "), "{said:?}");
+    let result = run(&["uninstall", "claude", "--user", "--json"]);
+    assert!(result.output.contains("\"changes\":[\"remove "), "{result:?}");
     assert!(!repo.path("else/settings.json").exists());
 }
 
@@ -101,8 +101,8 @@ fn shell_in_the_opencode_configuration_is_a_gap() {
     let found = run_doctor(&repo);
     assert_eq!(found.status("opencode.shell"), "gap");
     assert!(found.detail("opencode.shell").contains("`shell` in "), "{:?}", found.1);
-    let said = repo.run(&["install", "opencode"]);
-    assert!(said.output.contains("You have chosen a shell yourself"), "{said:?}");
+    let result = repo.run(&["install", "opencode"]);
+    assert!(result.output.contains("You have chosen a shell yourself"), "{result:?}");
     fs::write(repo.file("opencode.json"), "{ // mine\n\"shell\": \"/bin/zsh\"}").unwrap();
     assert_eq!(run_doctor(&repo).status("opencode.shell"), "unknown");
 }
@@ -118,10 +118,10 @@ fn working_copy_of_the_program_is_no_gap() {
     let mut command = Command::new(&copy);
     let environment = repo.command(&[]);
     command.env_clear().envs(environment.get_envs().filter_map(|(name, value)| Some((name, value?))));
-    let said = CommandOutput::from_output(
+    let result = CommandOutput::from_output(
         command.current_dir(repo.file("")).args(["install", "claude"]).output().unwrap(),
     );
-    assert_eq!(said.code, Some(0), "{said:?}");
+    assert_eq!(result.code, Some(0), "{result:?}");
     let found = run_doctor(&repo);
     assert_eq!(found.gaps(), Vec::<&str>::new(), "{:?}", found.1);
     assert!(found.detail("claude.project.hooks").contains("another program"), "{:?}", found.1);
@@ -137,8 +137,9 @@ fn hooks_name_the_link_by_which_the_program_was_called() {
     for (line, agent) in
         [("tenure install codex", "codex/hooks"), ("../bin/tenure install gemini", "gemini/settings")]
     {
-        let said = CommandOutput::from_output(repo.shell_command(line).env("PATH", &path).output().unwrap());
-        assert_eq!(said.code, Some(0), "{said:?}");
+        let result =
+            CommandOutput::from_output(repo.shell_command(line).env("PATH", &path).output().unwrap());
+        assert_eq!(result.code, Some(0), "{result:?}");
         let text = fs::read_to_string(repo.file(&format!(".{agent}.json"))).unwrap();
         // One that is not absolute leads elsewhere from elsewhere.
         let named = if agent.starts_with("codex") { link.to_str().unwrap() } else { PROGRAM };
@@ -152,11 +153,11 @@ fn agent_hooks_are_installed_without_git_hooks_and_the_effect_is_reported() {
     assert_eq!(repo.shell("git config core.hooksPath /dev/null").code, Some(0));
     let found = run_doctor(&repo);
     assert_eq!((found.gaps(), found.status("git.hooks")), (vec![], "not_installed"), "{:?}", found.1);
-    let said = repo.run(&["install", "claude"]);
-    assert_eq!(said.code, Some(0), "{said:?}");
+    let result = repo.run(&["install", "claude"]);
+    assert_eq!(result.code, Some(0), "{result:?}");
     assert!(
-        said.output.contains("The hooks of git are not in place") && said.output.contains("30 s"),
-        "{said:?}"
+        result.output.contains("The hooks of git are not in place") && result.output.contains("30 s"),
+        "{result:?}"
     );
     let found = run_doctor(&repo);
     assert_eq!(found.gaps(), ["git.hooks"], "{:?}", found.1);
@@ -169,17 +170,17 @@ fn partial_installation_is_reported_with_the_command_to_undo_it() {
     let repo = TestRepository::new();
     // Nobody can make a folder there, root neither; that is seen when it is tried.
     assert_eq!(repo.shell("git config core.hooksPath /proc/hooks").code, Some(0));
-    let said = repo.run(&["install", "claude"]);
-    assert_eq!(said.code, Some(1), "{said:?}");
+    let result = repo.run(&["install", "claude"]);
+    assert_eq!(result.code, Some(1), "{result:?}");
     assert!(
-        said.errors.starts_with("tenure: only a part was done: ")
-            && !said.errors.contains("stay as they are"),
-        "{said:?}"
+        result.errors.starts_with("tenure: only a part was done: ")
+            && !result.errors.contains("stay as they are"),
+        "{result:?}"
     );
-    assert!(said.errors.contains(".claude/settings.json"), "{said:?}");
+    assert!(result.errors.contains(".claude/settings.json"), "{result:?}");
     let help = "`tenure uninstall claude` takes it out again, `tenure uninstall git` the hooks of git.\n";
-    assert!(said.errors.ends_with(help), "{said:?}");
-    assert_eq!(said.errors.matches("os error").count(), 1, "{said:?}");
+    assert!(result.errors.ends_with(help), "{result:?}");
+    assert_eq!(result.errors.matches("os error").count(), 1, "{result:?}");
     assert_eq!(repo.run(&["uninstall", "claude"]).code, Some(0));
     assert!(!repo.file(".claude").exists());
 }

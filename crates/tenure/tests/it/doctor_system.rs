@@ -79,8 +79,9 @@ fn missing_home_is_a_configuration_error() {
     let repo = TestRepository::new();
     for command in ["doctor", "install claude"] {
         let arguments: Vec<&str> = command.split(' ').collect();
-        let said = CommandOutput::from_output(repo.command(&arguments).env_remove("HOME").output().unwrap());
-        assert_eq!(said.code, Some(78), "{said:?}");
-        assert!(said.errors.ends_with("set HOME\n") && !said.errors.contains("undo"), "{said:?}");
+        let result =
+            CommandOutput::from_output(repo.command(&arguments).env_remove("HOME").output().unwrap());
+        assert_eq!(result.code, Some(78), "{result:?}");
+        assert!(result.errors.ends_with("set HOME\n") && !result.errors.contains("undo"), "{result:?}");
     }
 }

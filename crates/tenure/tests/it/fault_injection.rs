@@ -23,11 +23,11 @@ pub fn tool_path(name: &str) -> PathBuf {
 }
 
 /// `inner`, started by a program that becomes it: the process has the same id.
-pub fn wrapped_command(wrapper: &str, arguments: &[&str], inner: &Command) -> Command {
+pub fn wrapped_command(wrapper: &str, arguments: &[&str], wrapped: &Command) -> Command {
     let mut command = Command::new(tool_path(wrapper));
-    command.args(arguments).arg(inner.get_program()).args(inner.get_args()).env_clear();
-    command.envs(inner.get_envs().filter_map(|(name, value)| Some((name, value?))));
-    command.current_dir(inner.get_current_dir().expect("it has a folder of its own"));
+    command.args(arguments).arg(wrapped.get_program()).args(wrapped.get_args()).env_clear();
+    command.envs(wrapped.get_envs().filter_map(|(name, value)| Some((name, value?))));
+    command.current_dir(wrapped.get_current_dir().expect("it has a folder of its own"));
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
     command
 }

@@ -70,8 +70,8 @@ fn human_only_commands_are_rejected_below_an_agent() {
             format!("setsid -w \"$TENURE\" {command}"),
             format!("env -i HOME=\"$HOME\" XDG_RUNTIME_DIR=\"$XDG_RUNTIME_DIR\" \"$TENURE\" {command}"),
         ] {
-            let said = two.run_line(&line);
-            assert!(said.code == Some(77) && said.errors.contains("only a person"), "{line}: {said:?}");
+            let result = two.run_line(&line);
+            assert!(result.code == Some(77) && result.errors.contains("only a person"), "{line}: {result:?}");
         }
     }
     assert_eq!(repo.owner_session("a").as_deref(), Some("s1"));

@@ -50,11 +50,11 @@ fn call_with_too_many_files_is_denied() {
     // The small segments of these tests would not hold so many leases at once.
     assert_eq!(agent.run_line("unset TENURE_LEDGER_SEGMENT_SIZE").code, Some(0));
     let names = |count: usize| (0..count).map(|number| format!("new-{number}")).collect::<Vec<_>>();
-    let said = agent.run_hook(&patch_of(&repo, "s1", &names(1_001)));
+    let result = agent.run_hook(&patch_of(&repo, "s1", &names(1_001)));
     // With words beside it this code stops Codex.
-    assert!(said.code == Some(2) && said.errors.contains("more than 1,000 files"), "{said:?}");
-    let said = agent.run_hook(&patch_of(&repo, "s1", &names(1_000)));
-    assert!(said.is_allowed(), "{said:?}");
+    assert!(result.code == Some(2) && result.errors.contains("more than 1,000 files"), "{result:?}");
+    let result = agent.run_hook(&patch_of(&repo, "s1", &names(1_000)));
+    assert!(result.is_allowed(), "{result:?}");
     assert_eq!(repo.held_files().len(), 1_000);
 }
 
@@ -64,8 +64,8 @@ fn write_of_a_very_large_file_is_allowed() {
     let mut payload = repo.edit_payload("s1", "a");
     payload["tool_name"] = json!("Write");
     payload["tool_input"] = json!({"file_path": repo.file("a"), "content": "x".repeat(12 << 20)});
-    let said = repo.run_hook("claude", payload.to_string().as_bytes());
-    assert!(said.is_allowed(), "{said:?}");
+    let result = repo.run_hook("claude", payload.to_string().as_bytes());
+    assert!(result.is_allowed(), "{result:?}");
     assert_eq!(repo.held_files(), ["a"]);
 }
 
@@ -77,13 +77,13 @@ fn leases_work_without_git_in_the_path() {
         assert_eq!(agent.run_line("export PATH=/nowhere").code, Some(0));
     }
     one.edit_file(&repo, "s1", "a", "two\n");
-    let said = two.run_hook(&repo.edit_payload("s2", "a"));
-    assert!(said.denial_reason().contains("session s1"), "{said:?}");
+    let result = two.run_hook(&repo.edit_payload("s2", "a"));
+    assert!(result.denial_reason().contains("session s1"), "{result:?}");
     one.run_hook(&repo.event_payload("s1", "SessionEnd"));
-    let said = two.run_hook(&repo.edit_payload("s2", "a"));
-    assert!(said.is_allowed(), "{said:?}");
-    let said = two.run_line("\"$TENURE\" hook git post-commit");
-    assert!(said.code == Some(0) && said.errors.contains("not known to Tenure"), "{said:?}");
+    let result = two.run_hook(&repo.edit_payload("s2", "a"));
+    assert!(result.is_allowed(), "{result:?}");
+    let result = two.run_line("\"$TENURE\" hook git post-commit");
+    assert!(result.code == Some(0) && result.errors.contains("not known to Tenure"), "{result:?}");
 }
 
 #[test]
@@ -99,8 +99,8 @@ fn leases_work_in_a_read_only_tree_and_nothing_is_written() {
          ! touch c 2> /dev/null && \"$TENURE\" hook claude < ../payload'"
     );
     let mut one = FakeAgent::start(&repo, "one");
-    let said = one.run_line(&line);
-    assert!(said.is_allowed() && said.output.is_empty(), "{said:?}");
+    let result = one.run_line(&line);
+    assert!(result.is_allowed() && result.output.is_empty(), "{result:?}");
     let mut two = FakeAgent::start(&repo, "two");
     assert!(!two.run_hook(&repo.edit_payload("s2", "a")).is_allowed());
     assert_eq!(repo.shell("find . | sort").output, before);
@@ -110,8 +110,8 @@ fn leases_work_in_a_read_only_tree_and_nothing_is_written() {
 fn directory_in_place_of_the_socket_denies_the_edit() {
     let repo = TestRepository::with_retry_and_idle(1, 30);
     fs::create_dir_all(repo.path("tenure/tenure.sock/full")).unwrap();
-    let said: CommandOutput = repo.run_hook("claude", repo.edit_payload("s1", "a").to_string().as_bytes());
-    assert!(said.denial_reason().contains("Nothing was changed"), "{said:?}");
+    let result: CommandOutput = repo.run_hook("claude", repo.edit_payload("s1", "a").to_string().as_bytes());
+    assert!(result.denial_reason().contains("Nothing was changed"), "{result:?}");
     assert!(repo.server_pids().is_empty());
 }
 
@@ -122,10 +122,10 @@ fn impossible_paths_are_denied() {
     for path in ["", "a\0b", &*long] {
         let mut payload = repo.edit_payload("s1", "a");
         payload["tool_input"]["file_path"] = json!(path);
-        let said = repo.run_hook("claude", payload.to_string().as_bytes());
-        assert!(!said.is_allowed(), "{path:?}: {said:?}");
+        let result = repo.run_hook("claude", payload.to_string().as_bytes());
+        assert!(!result.is_allowed(), "{path:?}: {result:?}");
     }
     // A folder is no file, and nobody can have it.
-    let said = repo.run_hook("claude", repo.edit_payload("s1", "").to_string().as_bytes());
-    assert!(!said.is_allowed() || repo.held_files().is_empty(), "{said:?}");
+    let result = repo.run_hook("claude", repo.edit_payload("s1", "").to_string().as_bytes());
+    assert!(!result.is_allowed() || repo.held_files().is_empty(), "{result:?}");
 }

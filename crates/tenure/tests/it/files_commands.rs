@@ -40,9 +40,9 @@ fn files_and_reports_are_listed_with_their_owner() {
 fn commands_without_a_server_report_that_none_answers() {
     let repo = TestRepository::new();
     for arguments in [&["files"][..], &["who", "a"], &["blame", "a"], &["report", "list"], &["stop"]] {
-        let said = repo.run(arguments);
-        assert_eq!(said.code, Some(69), "{arguments:?}: {said:?}");
-        assert!(said.errors.contains("no Tenure server answers on this machine"), "{said:?}");
+        let result = repo.run(arguments);
+        assert_eq!(result.code, Some(69), "{arguments:?}: {result:?}");
+        assert!(result.errors.contains("no Tenure server answers on this machine"), "{result:?}");
     }
     assert!(repo.server_pids().is_empty(), "asking starts nothing");
 }
@@ -63,8 +63,8 @@ fn human_can_transfer_release_and_resume_and_an_agent_cannot() {
         "\"$TENURE\" stop".to_owned(),
         "\"$TENURE\" install claude".to_owned(),
     ] {
-        let said = two.run_line(&line);
-        assert!(said.code == Some(77) && said.errors.contains("only a person"), "{line}: {said:?}");
+        let result = two.run_line(&line);
+        assert!(result.code == Some(77) && result.errors.contains("only a person"), "{line}: {result:?}");
     }
     assert!(!repo.file(".claude").exists());
     assert_eq!(repo.run(&["report", "resume", &report]).code, Some(75), "it is still held");
@@ -93,8 +93,8 @@ fn blame_shows_the_session_of_uncommitted_lines() {
     wrote["hook_event_name"] = json!("PostToolUse");
     wrote["tool_response"] = json!({});
     agent.run_hook(&wrote);
-    let said = repo.run(&["blame", "a"]);
-    assert_eq!(said.output, "committed           1  one\nclaude session-one  2  two\n", "{said:?}");
+    let result = repo.run(&["blame", "a"]);
+    assert_eq!(result.output, "committed           1  one\nclaude session-one  2  two\n", "{result:?}");
     assert_eq!(repo.json(&["blame", "a", "--json"])["lines"][1]["session"], "session-one");
 }
 
@@ -132,11 +132,11 @@ fn commit_of_very_many_files_releases_all_of_them() {
     for name in ["a", "zz"] {
         assert!(agent.run_hook(&repo.edit_payload("s1", name)).is_allowed());
     }
-    let said = agent.run_line(
+    let result = agent.run_line(
         "{ mkdir many; (cd many; seq 12000 | split -l 1 -a 4 - many-); echo two > a; echo two > zz; git add .; git commit \
          --quiet --message many; }",
     );
-    assert_eq!((said.code, said.errors.as_str()), (Some(0), ""), "{said:?}");
+    assert_eq!((result.code, result.errors.as_str()), (Some(0), ""), "{result:?}");
     assert_eq!(repo.json(&["files", "--json"]), json!([]));
 }
 
@@ -155,16 +155,16 @@ fn commit_of_a_file_held_by_an_agent_warns_and_succeeds() {
 #[test]
 fn install_shows_the_coverage_table() {
     let repo = TestRepository::new();
-    let said = repo.run(&["install", "claude"]);
+    let result = repo.run(&["install", "claude"]);
     let shell = repo.path(".local/state/tenure-installed/bin/tenure-bash");
     let program = fs::canonicalize(env!("CARGO_BIN_EXE_tenure")).unwrap();
-    assert!(said.output.contains(&format!("make {} a link to ", shell.display())), "{said:?}");
+    assert!(result.output.contains(&format!("make {} a link to ", shell.display())), "{result:?}");
     assert_eq!(fs::canonicalize(&shell).unwrap(), program);
     let settings = fs::read_to_string(repo.file(".claude/settings.json")).unwrap();
     assert!(settings.contains(&format!("\"CLAUDE_CODE_SHELL\": \"{}\"", shell.display())), "{settings}");
-    assert!(said.output.contains("\n\nWHAT CHANGES FILES    COVERED BY"), "{said:?}");
-    assert!(said.output.contains("\nshell commands        shim  "), "{said:?}");
-    assert!(said.output.contains("\nshim: its shell is `tenure-bash`"), "{said:?}");
+    assert!(result.output.contains("\n\nWHAT CHANGES FILES    COVERED BY"), "{result:?}");
+    assert!(result.output.contains("\nshell commands        shim  "), "{result:?}");
+    assert!(result.output.contains("\nshim: its shell is `tenure-bash`"), "{result:?}");
     let again = repo.run(&["install", "claude"]);
     assert!(again.output.contains("\nshell commands        shim  "), "also if nothing is to do: {again:?}");
     let gone = repo.run(&["uninstall", "claude"]);
@@ -172,9 +172,9 @@ fn install_shows_the_coverage_table() {
     assert!(gone.output.contains("tenure-bash stays: "), "{gone:?}");
     assert!(shell.symlink_metadata().is_ok(), "settings of a clone or another tree may name it");
 
-    let said = repo.run(&["install", "codex", "--dry-run"]);
-    assert!(said.output.contains("\nshell commands        guard, else audit  "), "{said:?}");
-    assert!(said.output.contains("start it with `tenure guard -- codex`"), "{said:?}");
+    let result = repo.run(&["install", "codex", "--dry-run"]);
+    assert!(result.output.contains("\nshell commands        guard, else audit  "), "{result:?}");
+    assert!(result.output.contains("start it with `tenure guard -- codex`"), "{result:?}");
     let git = repo.run(&["install", "git"]);
     assert!(git.code == Some(0) && !git.output.contains("COVERED BY"), "{git:?}");
 }
@@ -203,9 +203,10 @@ fn install_json_lists_changes_and_coverage() {
 fn exported_shell_of_the_user_is_kept() {
     let repo = TestRepository::new();
     let output = repo.command(&["install", "claude"]).env("CLAUDE_CODE_SHELL", "/bin/zsh").output().unwrap();
-    let said = String::from_utf8(output.stdout).unwrap();
-    assert!(said.contains("`CLAUDE_CODE_SHELL` in your environment"), "{said}");
-    let row = said.lines().find(|line| line.starts_with("shell commands        guard, else audit ")).unwrap();
+    let stdout = String::from_utf8(output.stdout).unwrap();
+    assert!(stdout.contains("`CLAUDE_CODE_SHELL` in your environment"), "{stdout}");
+    let row =
+        stdout.lines().find(|line| line.starts_with("shell commands        guard, else audit ")).unwrap();
     assert!(row.ends_with("  another shell is chosen"), "{row}");
     assert!(!fs::read_to_string(repo.file(".claude/settings.json")).unwrap().contains("\"env\""));
 }
@@ -220,7 +221,10 @@ fn invalid_target_or_scope_is_rejected() {
     assert_eq!(outside.status.code(), Some(1), "{outside:?}");
     fs::create_dir(repo.file(".claude")).unwrap();
     fs::write(repo.file(".claude/settings.json"), "{ // mine\n}").unwrap();
-    let said = repo.run(&["install", "claude"]);
-    assert!(said.code == Some(1) && said.errors.contains("cannot be read: it has comments"), "{said:?}");
+    let result = repo.run(&["install", "claude"]);
+    assert!(
+        result.code == Some(1) && result.errors.contains("cannot be read: it has comments"),
+        "{result:?}"
+    );
     assert!(!repo.file(".git/hooks/post-commit").exists(), "all or nothing");
 }

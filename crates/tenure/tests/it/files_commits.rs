@@ -79,9 +79,9 @@ fn commit_by_another_agent_releases_nothing_and_is_a_violation() {
     let (repo, _one) = edited();
     let mut two = FakeAgent::start(&repo, "two");
     two.edit_file(&repo, "s2", "b", "two\n");
-    let said = two.run_line("git commit --all --message two");
-    assert_eq!(said.code, Some(0), "{said:?}");
-    assert!(said.errors.contains("`a` was committed, but claude (session s1"), "{said:?}");
+    let result = two.run_line("git commit --all --message two");
+    assert_eq!(result.code, Some(0), "{result:?}");
+    assert!(result.errors.contains("`a` was committed, but claude (session s1"), "{result:?}");
     assert_eq!(repo.held_files(), ["a"], "its own file is free, the other one's is not");
     let violations = repo.ledger_events("file.violated");
     // Git tells of one commit twice: when the branch moves, and when it is done.
@@ -96,8 +96,8 @@ fn commit_by_another_agent_releases_nothing_and_is_a_violation() {
 #[test]
 fn commit_by_a_human_releases_nothing() {
     let (repo, mut agent) = edited();
-    let said = repo.shell("git commit --quiet --all --message two");
-    assert_eq!(said.code, Some(0), "{said:?}");
+    let result = repo.shell("git commit --quiet --all --message two");
+    assert_eq!(result.code, Some(0), "{result:?}");
     assert_eq!(repo.held_files(), ["a"]);
     let violations = repo.ledger_events("file.violated");
     assert!(

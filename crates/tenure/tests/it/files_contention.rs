@@ -111,14 +111,14 @@ fn agent_denied_at_the_retry_is_stopped_with_a_report_of_six_fields() {
     let repo = TestRepository::with_retry_and_idle(2, 30);
     let (mut one, mut two) = (FakeAgent::start(&repo, "one"), FakeAgent::start(&repo, "two"));
     assert!(one.run_hook(&repo.edit_payload("s1", "a")).is_allowed());
-    let said = two.run_hook(&repo.edit_payload("s2", "a"));
-    let answer: Value = serde_json::from_str(&said.output).unwrap();
-    assert_eq!(answer["continue"], false, "{said:?}");
-    assert_eq!(said.errors.matches("contention").count(), 1, "it asked twice in all: {said:?}");
+    let result = two.run_hook(&repo.edit_payload("s2", "a"));
+    let answer: Value = serde_json::from_str(&result.output).unwrap();
+    assert_eq!(answer["continue"], false, "{result:?}");
+    assert_eq!(result.errors.matches("contention").count(), 1, "it asked twice in all: {result:?}");
     let reports = repo.json(&["report", "list", "--json"]);
     let listed = &reports["reports"][0];
     let id = listed["id"].as_str().unwrap();
-    assert!(said.denial_reason().contains(id), "{said:?}");
+    assert!(result.denial_reason().contains(id), "{result:?}");
     let report = repo.json(&["report", "show", id, "--json"]);
     assert_eq!(report["blockedFile"], "a");
     let owner = &report["owner"];
@@ -161,8 +161,8 @@ fn call_for_several_files_is_blocked_by_one_held_file_and_gets_none() {
     two.start_hook(&patch);
     two.wait_for_contention();
     one.run_hook(&repo.event_payload("s1", "SessionEnd"));
-    let said = two.finish_line();
-    let reason = said.denial_reason();
+    let result = two.finish_line();
+    let reason = result.denial_reason();
     assert!(reason.contains("`b` was not changed") && reason.contains("session s3"), "{reason}");
     assert_eq!(repo.held_files(), ["b"], "all or nothing");
     let reports = repo.json(&["report", "list", "--json"]);
@@ -170,8 +170,8 @@ fn call_for_several_files_is_blocked_by_one_held_file_and_gets_none() {
     assert_eq!(reports["reports"][0]["blockedFile"], "b", "{reports}");
     // Once it is free, the same call passes.
     three.run_hook(&repo.event_payload("s3", "SessionEnd"));
-    let said = two.run_hook(&patch);
-    assert!(said.is_allowed(), "{said:?}");
+    let result = two.run_hook(&patch);
+    assert!(result.is_allowed(), "{result:?}");
     assert_eq!(repo.held_files(), ["a", "b", "c"]);
 }
 
@@ -193,8 +193,8 @@ fn mutually_blocked_agents_are_both_stopped_with_the_cycle_in_their_reports() {
         let circle = report["circle"].to_string();
         assert!(circle.contains("claude/s1@") && circle.contains("claude/s2@"), "{report}");
     }
-    for said in [first, second] {
-        let reason = said.denial_reason();
+    for result in [first, second] {
+        let reason = result.denial_reason();
         assert!(
             reason.contains("wait for each other") && reason.contains("waiting_for_instruction"),
             "{reason}"
@@ -210,8 +210,8 @@ fn suspended_owner_is_marked_and_keeps_its_files() {
     assert!(one.run_hook(&repo.edit_payload("s1", "a")).is_allowed());
     signal(one.process_id(), "STOP");
     wait_until("it is seen", || repo.json(&["files", "--json"])[0]["owner"]["suspended"] == json!(true));
-    let said = two.run_hook(&repo.edit_payload("s2", "a"));
-    assert!(said.denial_reason().contains("suspended"), "{said:?}");
+    let result = two.run_hook(&repo.edit_payload("s2", "a"));
+    assert!(result.denial_reason().contains("suspended"), "{result:?}");
     let holder = repo.run(&["who", "a"]);
     assert!(holder.output.contains(", suspended) has a"), "{holder:?}");
     signal(one.process_id(), "CONT");

@@ -57,8 +57,8 @@ fn any_event_after_the_end_of_a_turn_keeps_the_files() {
 #[test]
 fn file_that_a_child_still_writes_is_kept_until_it_is_closed() {
     let (repo, mut agent) = edited();
-    let begun = agent.run_line("{ mkfifo ../gate; (exec 3>> a; read -r _ < ../gate) & }");
-    assert_eq!(begun.code, Some(0), "{begun:?}");
+    let result = agent.run_line("{ mkfifo ../gate; (exec 3>> a; read -r _ < ../gate) & }");
+    assert_eq!(result.code, Some(0), "{result:?}");
     agent.run_hook(&repo.event_payload("s1", "Stop"));
     assert_stays("it has its file", Duration::from_secs(u64::from(IDLE) + 2), || repo.held_files() == ["a"]);
     std::fs::write(repo.path("gate"), "go\n").unwrap();

@@ -40,8 +40,8 @@ fn waiting_agent_gets_the_file_of_a_killed_owner_at_its_retry() {
     two.start_hook(&repo.edit_payload("s2", "a"));
     two.wait_for_contention();
     signal(one.process_id(), "KILL");
-    let said = two.finish_line();
-    assert!(said.is_allowed(), "{said:?}");
+    let result = two.finish_line();
+    assert!(result.is_allowed(), "{result:?}");
     assert_eq!(repo.owner_session("a").as_deref(), Some("s2"));
     let closed = repo.ledger_events("file.closed");
     assert_eq!((closed.len(), &closed[0]["file"]["end"]), (1, &json!("SERVED")), "{closed:?}");
@@ -58,8 +58,8 @@ fn leases_and_tickets_survive_a_killed_server() {
     signal(first, "KILL");
     wait_until("it is gone", || repo.daemon_pid().is_none());
     // The retry starts it again. The ticket is the one from before, and so is the lease.
-    let said = two.finish_line();
-    assert!(said.denial_reason().contains("waiting_for_instruction"), "{said:?}");
+    let result = two.finish_line();
+    assert!(result.denial_reason().contains("waiting_for_instruction"), "{result:?}");
     assert_eq!(
         (repo.ledger_events("file.contended").len(), repo.ledger_events("file.blocked").len()),
         (1, 1)
@@ -79,8 +79,8 @@ fn owner_that_died_while_no_server_ran_holds_nothing() {
     signal(repo.daemon_pid().unwrap(), "KILL");
     wait_until("it is gone", || repo.daemon_pid().is_none());
     drop(one);
-    let said = two.run_hook(&repo.edit_payload("s2", "a"));
-    assert!(said.is_allowed() && !said.errors.contains("contention"), "{said:?}");
+    let result = two.run_hook(&repo.edit_payload("s2", "a"));
+    assert!(result.is_allowed() && !result.errors.contains("contention"), "{result:?}");
     assert_eq!(repo.owner_session("a").as_deref(), Some("s2"));
 }
 
@@ -95,7 +95,7 @@ fn retry_without_a_server_that_can_start_is_denied() {
     signal(repo.daemon_pid().unwrap(), "KILL");
     // Free by now, but nobody can say so.
     drop(one);
-    let said = two.finish_line();
-    assert!(said.denial_reason().contains("tenure serve --listen none"), "{said:?}");
+    let result = two.finish_line();
+    assert!(result.denial_reason().contains("tenure serve --listen none"), "{result:?}");
     assert!(repo.server_pids().is_empty());
 }

@@ -41,13 +41,13 @@ fn sent(repo: &TestRepository) -> Vec<RecordedPayload> {
         let HookEvent::BeforeWrite { paths, .. } = parsed.event else { continue };
         let cwd = parsed.cwd.unwrap_or_else(|| root.into());
         let files = paths.iter().map(|path| cwd.join(path)).collect();
-        let waits = parsed.wait_policy == WaitPolicy::WaitForRetry;
+        let is_waiting = parsed.wait_policy == WaitPolicy::WaitForRetry;
         found.push(RecordedPayload {
             agent,
             name,
             payload: serde_json::from_str(&text).unwrap(),
             files,
-            is_waiting: waits,
+            is_waiting,
         });
     }
     assert!(found.len() > 15, "{}", found.len());
@@ -72,12 +72,12 @@ fn is_stopped(agent: CodingAgent, result: &CommandOutput) -> bool {
         }
 }
 
-fn is_allowed(agent: CodingAgent, said: &CommandOutput) -> bool {
-    let answer: Value = serde_json::from_str(&said.output).unwrap_or_default();
-    said.code == Some(0)
+fn is_allowed(agent: CodingAgent, result: &CommandOutput) -> bool {
+    let answer: Value = serde_json::from_str(&result.output).unwrap_or_default();
+    result.code == Some(0)
         && match agent {
             // An answer that allows would approve in the person's place, or count as a failure.
-            CodingAgent::Claude | CodingAgent::Codex | CodingAgent::Gemini => said.output.is_empty(),
+            CodingAgent::Claude | CodingAgent::Codex | CodingAgent::Gemini => result.output.is_empty(),
             CodingAgent::OpenCode => answer["decision"] == "allow",
             // Silence is a denial to a hook that fails closed.
             CodingAgent::Cursor => answer["permission"] == "allow",
@@ -90,8 +90,8 @@ fn every_recorded_write_is_allowed_and_leased_if_the_file_is_free() {
     let repo = TestRepository::with_retry_and_idle(1, 30);
     for (number, sent) in sent(&repo).iter().enumerate() {
         let mut agent = FakeAgent::start_kind(&repo, &format!("agent-{number}"), sent.agent.as_str());
-        let said = agent.run_hook(&sent.payload);
-        assert!(is_allowed(sent.agent, &said), "{}: {said:?}", sent.name);
+        let result = agent.run_hook(&sent.payload);
+        assert!(is_allowed(sent.agent, &result), "{}: {result:?}", sent.name);
         for file in &sent.files {
             let holder = repo.json(&["who", file.to_str().unwrap(), "--json"]);
             assert_eq!(holder["file"]["owner"]["pid"], agent.process_id(), "{}: {holder}", sent.name);
@@ -109,19 +109,19 @@ fn every_recorded_write_is_stopped_if_the_file_is_held() {
     for file in all.iter().flat_map(|sent| &sent.files) {
         let mut edit = repo.edit_payload("owner", "a");
         edit["tool_input"]["file_path"] = json!(file);
-        let said = owner.run_hook(&edit);
-        assert!(said.is_allowed(), "{said:?}");
+        let result = owner.run_hook(&edit);
+        assert!(result.is_allowed(), "{result:?}");
     }
     for (number, sent) in all.iter().enumerate() {
         let mut agent = FakeAgent::start_kind(&repo, &format!("agent-{number}"), sent.agent.as_str());
-        let said = agent.run_hook(&sent.payload);
+        let result = agent.run_hook(&sent.payload);
         if sent.is_waiting {
-            assert!(is_stopped(sent.agent, &said), "{}: {said:?}", sent.name);
-            assert!(said.output.contains("waiting_for_instruction"), "{}: {said:?}", sent.name);
-            assert_eq!(said.errors.matches("contention").count(), 1, "{}: {said:?}", sent.name);
+            assert!(is_stopped(sent.agent, &result), "{}: {result:?}", sent.name);
+            assert!(result.output.contains("waiting_for_instruction"), "{}: {result:?}", sent.name);
+            assert_eq!(result.errors.matches("contention").count(), 1, "{}: {result:?}", sent.name);
         } else {
-            assert!(is_stopped(sent.agent, &said), "{}: {said:?}", sent.name);
-            assert!(said.output.contains("once more in 1 s"), "{}: {said:?}", sent.name);
+            assert!(is_stopped(sent.agent, &result), "{}: {result:?}", sent.name);
+            assert!(result.output.contains("once more in 1 s"), "{}: {result:?}", sent.name);
         }
     }
 }
@@ -133,13 +133,13 @@ fn codex_retry_is_granted_if_the_file_is_free_by_then() {
     let (mut one, mut two) = (FakeAgent::start(&repo, "one"), FakeAgent::start_kind(&repo, "two", "codex"));
     assert!(one.run_hook(&repo.edit_payload("s1", "a")).is_allowed());
     for _ in 0..3 {
-        let said = two.run_hook(&repo.patch_payload("s2", "a"));
-        assert!(said.denial_reason().contains("once more in"), "{said:?}");
+        let result = two.run_hook(&repo.patch_payload("s2", "a"));
+        assert!(result.denial_reason().contains("once more in"), "{result:?}");
     }
     assert_eq!(repo.ledger_events("file.contended").len(), 1, "one ticket, however often it is asked");
     one.run_hook(&repo.event_payload("s1", "SessionEnd"));
-    let said = two.run_hook(&repo.patch_payload("s2", "a"));
-    assert!(said.is_allowed() && said.output.is_empty(), "{said:?}");
+    let result = two.run_hook(&repo.patch_payload("s2", "a"));
+    assert!(result.is_allowed() && result.output.is_empty(), "{result:?}");
     assert_eq!(repo.owner_session("a").as_deref(), Some("s2"));
     assert_eq!(repo.json(&["report", "list", "--json"]), json!({"reports": []}));
 }

@@ -62,8 +62,8 @@ fn submodule_has_its_own_files() {
     let mut two = FakeAgent::start(&repo, "two");
     assert!(edit(&mut one, "s1", &repo.file("a")).is_allowed());
     assert!(edit(&mut two, "s2", &repo.file("part/a")).is_allowed());
-    let said = edit(&mut one, "s1", &repo.file("part/a"));
-    assert!(said.denial_reason().contains("session s2"), "{said:?}");
+    let result = edit(&mut one, "s1", &repo.file("part/a"));
+    assert!(result.denial_reason().contains("session s2"), "{result:?}");
     two.write_file(&repo.file("part/a"), "two\n");
     runs(
         &mut two,
@@ -135,8 +135,8 @@ fn one_file_has_one_owner_under_all_its_paths() {
     for (number, name) in
         ["sub/../a", "./a", "sub/link", "hard", "../elsewhere/a", "sub//..//a"].iter().enumerate()
     {
-        let said = edit(&mut two, &format!("s2-{number}"), &repo.file(name));
-        assert!(said.denial_reason().contains("session s1"), "{name}: {said:?}");
+        let result = edit(&mut two, &format!("s2-{number}"), &repo.file(name));
+        assert!(result.denial_reason().contains("session s1"), "{name}: {result:?}");
     }
     assert_eq!(repo.json(&["files", "--json"])[0]["path"], "a");
 }
@@ -146,8 +146,8 @@ fn files_outside_of_a_work_tree_require_no_lease() {
     let (repo, mut agent) = installed();
     runs(&mut agent, &["git clone --quiet --bare . ../bare.git"]);
     for path in ["elsewhere", "bare.git/config", "bare.git/new", "repository/.git/info/exclude"] {
-        let said = edit(&mut agent, "s1", &repo.path(path));
-        assert!(said.is_allowed(), "{path}: {said:?}");
+        let result = edit(&mut agent, "s1", &repo.path(path));
+        assert!(result.is_allowed(), "{path}: {result:?}");
     }
     assert!(repo.held_files().is_empty());
 }

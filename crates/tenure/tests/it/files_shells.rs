@@ -26,8 +26,8 @@ fn guarded_shells_setting_denies_unguarded_commands() {
             .into();
     assert!(!codex.run_hook(&mixed).is_allowed(), "a patch takes no other command along");
     std::fs::write(repo.path("payload"), command(&repo, "s1").to_string()).unwrap();
-    let said = codex.run_line("\"$TENURE\" guard -- sh -c '\"$TENURE\" hook codex < ../payload'");
-    assert!(said.is_allowed(), "inside a guard everything asks: {said:?}");
+    let result = codex.run_line("\"$TENURE\" guard -- sh -c '\"$TENURE\" hook codex < ../payload'");
+    assert!(result.is_allowed(), "inside a guard everything asks: {result:?}");
 }
 
 // S4-62
@@ -35,8 +35,8 @@ fn guarded_shells_setting_denies_unguarded_commands() {
 fn unguarded_commands_are_allowed_by_default() {
     let repo = TestRepository::new();
     let mut codex = FakeAgent::start_kind(&repo, "one", "codex");
-    let said = codex.run_hook(&command(&repo, "s1"));
-    assert_eq!((said.code, &*said.output, &*said.errors), (Some(0), "", ""), "{said:?}");
+    let result = codex.run_hook(&command(&repo, "s1"));
+    assert_eq!((result.code, &*result.output, &*result.errors), (Some(0), "", ""), "{result:?}");
 }
 
 // S4-15
@@ -47,8 +47,8 @@ fn missing_agent_shell_denies_commands() {
     std::fs::write(repo.path("payload"), command(&repo, "s1").to_string()).unwrap();
     let shell = repo.path("tenure-bash");
     let ask = format!("CLAUDE_CODE_SHELL={} \"$TENURE\" hook claude < ../payload", shell.display());
-    let said = claude.run_line(&ask);
-    assert!(!said.is_allowed() && said.denial_reason().contains("tenure install claude"), "{said:?}");
+    let result = claude.run_line(&ask);
+    assert!(!result.is_allowed() && result.denial_reason().contains("tenure install claude"), "{result:?}");
     std::os::unix::fs::symlink(env!("CARGO_BIN_EXE_tenure"), &shell).unwrap();
     assert!(claude.run_line(&ask).is_allowed());
 }

@@ -36,8 +36,8 @@ fn write_of_a_stale_file_is_denied_until_it_is_read_again() {
     assert!(reason.contains("has changed since") && reason.contains("Read the file again"), "{reason}");
     assert!(!result.output.contains("\"continue\""), "the turn goes on: {result:?}");
     one.run_hook(&read(&repo, "s1", "a"));
-    let said = one.run_hook(&whole(&repo, "s1", "a"));
-    assert!(said.is_allowed(), "{said:?}");
+    let result = one.run_hook(&whole(&repo, "s1", "a"));
+    assert!(result.is_allowed(), "{result:?}");
 }
 
 #[test]

@@ -18,8 +18,8 @@ fn subagent_may_edit_files_of_its_parent_but_not_of_siblings() {
     let result = agent.run_hook(&as_subagent(repo.edit_payload("s1", "a"), "left"));
     assert!(result.is_allowed() && !result.errors.contains("contention"), "{result:?}");
     assert!(agent.run_hook(&as_subagent(repo.edit_payload("s1", "b"), "left")).is_allowed());
-    let said = agent.run_hook(&as_subagent(repo.edit_payload("s1", "b"), "right"));
-    assert!(said.denial_reason().contains("`b`"), "{said:?}");
+    let result = agent.run_hook(&as_subagent(repo.edit_payload("s1", "b"), "right"));
+    assert!(result.denial_reason().contains("`b`"), "{result:?}");
     let report = &repo.json(&["report", "list", "--json"])["reports"][0];
     assert!(report["owner"]["holder"].as_str().unwrap().ends_with("/left"), "{report}");
     assert!(report["blocked"]["holder"].as_str().unwrap().ends_with("/right"), "{report}");
@@ -53,8 +53,8 @@ fn commit_of_the_session_releases_files_of_its_subagents() {
     let mut agent = FakeAgent::start(&repo, "one");
     assert!(agent.run_hook(&as_subagent(repo.edit_payload("s1", "a"), "left")).is_allowed());
     agent.write_file(&repo.file("a"), "two\n");
-    let said = agent.run_line("git commit --quiet --all --message two");
-    assert_eq!((said.code, said.errors.as_str()), (Some(0), ""), "{said:?}");
+    let result = agent.run_line("git commit --quiet --all --message two");
+    assert_eq!((result.code, result.errors.as_str()), (Some(0), ""), "{result:?}");
     assert!(repo.held_files().is_empty(), "{:?}", repo.held_files());
     assert_eq!(repo.ledger_events("file.violated"), [] as [Value; 0]);
 }

@@ -101,7 +101,7 @@ fn second_reader_rejects_what_the_first_one_accepts() {
         _ => record,
     };
     write_anew(&history, &folder.join("unsigned"), unsigned);
-    let said = run_command(tenure_command(folder).args(["replay", "--at", "last", "--data", "unsigned"]));
-    assert_eq!((said.code, said.output.as_str()), (Some(1), ""));
-    assert!(said.errors.contains("the second reader refuses event "), "{}", said.errors);
+    let result = run_command(tenure_command(folder).args(["replay", "--at", "last", "--data", "unsigned"]));
+    assert_eq!((result.code, result.output.as_str()), (Some(1), ""));
+    assert!(result.errors.contains("the second reader refuses event "), "{}", result.errors);
 }

@@ -27,10 +27,10 @@ impl SmallDisk {
         );
         let mut command = Command::new(tool_path("unshare"));
         command.args(["--mount", "sh", "-c", &script]).arg(&place);
-        let mut keeper = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+        let mut mount_process = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
         let mut line = String::new();
-        BufReader::new(keeper.stdout.take().unwrap()).read_line(&mut line).unwrap();
-        let disk = Self { mount_process: keeper, folder: folder.to_owned() };
+        BufReader::new(mount_process.stdout.take().unwrap()).read_line(&mut line).unwrap();
+        let disk = Self { mount_process, folder: folder.to_owned() };
         assert_eq!(line, "ready\n", "only root can mount a small disk; see above");
         fs::write(disk.path().join("filler"), vec![1; 256 << 10]).unwrap();
         disk

@@ -23,13 +23,13 @@ fn named_session_is_used_only_if_it_belongs_to_the_agent() {
     let (mut one, mut two) = (FakeAgent::start(&repo, "one"), FakeAgent::start(&repo, "two"));
     assert!(one.run_hook(&repo.edit_payload("s1", "a")).is_allowed());
     one.run_hook(&repo.event_payload("s2", "SessionStart"));
-    let said = one.run_line("TENURE_SESSION=s1 \"$TENURE\" guard -- sh -c 'echo more >> a'");
-    assert_eq!(said.code, Some(0), "{said:?}");
-    let said = one.run_line("\"$TENURE\" guard --session s2 -- sh -c 'echo more >> a'");
-    assert_eq!(said.code, Some(2), "another session of the same agent: {said:?}");
+    let result = one.run_line("TENURE_SESSION=s1 \"$TENURE\" guard -- sh -c 'echo more >> a'");
+    assert_eq!(result.code, Some(0), "{result:?}");
+    let result = one.run_line("\"$TENURE\" guard --session s2 -- sh -c 'echo more >> a'");
+    assert_eq!(result.code, Some(2), "another session of the same agent: {result:?}");
     two.run_hook(&repo.event_payload("s3", "SessionStart"));
-    let said = two.run_line("\"$TENURE\" guard --session s1 -- sh -c 'echo more >> a'");
-    assert_eq!(said.code, Some(2), "the name of somebody else's session does not help: {said:?}");
+    let result = two.run_line("\"$TENURE\" guard --session s1 -- sh -c 'echo more >> a'");
+    assert_eq!(result.code, Some(2), "the name of somebody else's session does not help: {result:?}");
     assert_eq!(fs::read_to_string(repo.file("a")).unwrap(), "one\nmore\n");
 }
 
@@ -62,8 +62,8 @@ fn agent_inside_a_guard_is_the_owner_of_its_changes() {
     assert_eq!(fs::read_to_string(repo.file("a")).unwrap(), "one\nearly\nmore\n");
     assert!(repo.owner_session("a").is_some(), "what it got before its session was known is still its own");
     fs::write(repo.path("go"), "").unwrap();
-    let said = person.finish_line();
-    assert_eq!((said.code, &*said.errors), (Some(0), ""), "{said:?}");
+    let result = person.finish_line();
+    assert_eq!((result.code, &*result.errors), (Some(0), ""), "{result:?}");
 }
 
 // S4-20, S4-32
@@ -78,8 +78,8 @@ fn guarded_processes_of_a_killed_agent_end_before_its_files_are_free() {
     wait_until("the file is open", || repo.path("open").exists());
     signal(one.process_id(), "KILL");
     let mut two = FakeAgent::start(&repo, "two");
-    let said = two.run_hook(&repo.edit_payload("s2", "a"));
-    assert!(said.is_allowed(), "{said:?}");
+    let result = two.run_hook(&repo.edit_payload("s2", "a"));
+    assert!(result.is_allowed(), "{result:?}");
     let before = fs::read_to_string(repo.file("a")).unwrap();
     tenure_testkit::assert_stays("nobody writes any more", std::time::Duration::from_millis(300), || {
         fs::read_to_string(repo.file("a")).unwrap() == before
@@ -127,16 +127,16 @@ fn end_of_an_agent_does_not_end_another_writer_of_its_file() {
     let mut person = FakeAgent::start_kind(&repo, "person", "terminal");
     fs::create_dir(repo.path("inside")).unwrap();
     std::process::Command::new("cp").arg("/bin/bash").arg(repo.path("inside/claude")).status().unwrap();
-    let inner =
+    let agent_script =
         "echo own >> a; git commit -qam own; touch ../committed; while [ ! -e ../end ]; do sleep 0.02; done";
-    fs::write(repo.path("inner"), inner).unwrap();
+    fs::write(repo.path("inner"), agent_script).unwrap();
     let script = "../inside/claude ../inner & agent=$!; while [ ! -e ../committed ]; do sleep 0.02; done; \
                   exec 7>>a; echo mine >&7; touch ../open; wait $agent; sleep 1.5; echo still >&7";
     person.start_line(&format!("\"$TENURE\" guard -- bash -c '{script}'"));
     wait_until("the shell goes on with the file", || repo.path("open").exists());
     fs::write(repo.path("end"), "").unwrap();
-    let said = person.finish_line();
-    assert_eq!((said.code, &*said.errors), (Some(0), ""), "{said:?}");
+    let result = person.finish_line();
+    assert_eq!((result.code, &*result.errors), (Some(0), ""), "{result:?}");
     assert_eq!(fs::read_to_string(repo.file("a")).unwrap(), "one\nown\nmine\nstill\n");
 }
 
@@ -146,9 +146,9 @@ fn changes_of_a_shell_around_an_agent_are_not_the_agents() {
     let mut person = FakeAgent::start_kind(&repo, "person", "terminal");
     fs::create_dir(repo.path("inside")).unwrap();
     std::process::Command::new("cp").arg("/bin/bash").arg(repo.path("inside/claude")).status().unwrap();
-    let inner = "echo own >> a; (setsid sh -c \"while [ ! -e ../late ]; do sleep 0.02; done; echo late >> a; touch ../done\" &); \
+    let agent_script = "echo own >> a; (setsid sh -c \"while [ ! -e ../late ]; do sleep 0.02; done; echo late >> a; touch ../done\" &); \
                  touch ../written; while [ ! -e ../go ]; do sleep 0.02; done";
-    fs::write(repo.path("inner"), inner).unwrap();
+    fs::write(repo.path("inner"), agent_script).unwrap();
     let script = "../inside/claude ../inner & while [ ! -e ../written ]; do sleep 0.02; done; echo outer >> b; touch ../outer; wait";
     person.start_line(&format!("\"$TENURE\" guard -- bash -c '{script}'"));
     wait_until("both have written", || repo.path("outer").exists());
@@ -184,8 +184,8 @@ fn process_outside_of_the_guard_is_rejected() {
     let line = format!(
         "curl -s --unix-socket ../tenure/tenure.sock -H 'content-type: application/json' -d '{ask}' http://localhost/v1/files/acquire"
     );
-    let said = repo.shell(&line);
-    assert!(said.output.contains("is not below the guard that asks"), "{said:?}");
+    let result = repo.shell(&line);
+    assert!(result.output.contains("is not below the guard that asks"), "{result:?}");
 }
 
 // S4-15
@@ -197,14 +197,14 @@ fn guard_does_not_use_a_lease_that_was_released_by_force() {
         "echo 1 >> a; echo 2 >> a; touch ../first; while [ ! -e ../go ]; do sleep 0.02; done; echo 3 >> a";
     person.start_line(&format!("\"$TENURE\" guard -- sh -c '{line}'"));
     wait_until("it is written", || repo.path("first").exists());
-    let said = repo.run(&["force-release", "a", "--reason", "it hangs"]);
-    assert_eq!(said.code, Some(0), "{said:?}");
+    let result = repo.run(&["force-release", "a", "--reason", "it hangs"]);
+    assert_eq!(result.code, Some(0), "{result:?}");
     let mut other = FakeAgent::start(&repo, "other");
     other.edit_file(&repo, "s1", "a", "theirs\n");
     fs::write(repo.path("go"), "").unwrap();
-    let said = person.finish_line();
-    assert_ne!(said.code, Some(0), "{said:?}");
-    assert!(said.errors.contains("`a` was not changed: claude (session s1"), "{said:?}");
+    let result = person.finish_line();
+    assert_ne!(result.code, Some(0), "{result:?}");
+    assert!(result.errors.contains("`a` was not changed: claude (session s1"), "{result:?}");
     assert_eq!(fs::read_to_string(repo.file("a")).unwrap(), "theirs\n");
 }
 
@@ -218,8 +218,8 @@ fn grant_survives_a_server_restart_unless_it_is_released() {
     wait_until("it is written", || repo.path("first").exists());
     signal(repo.daemon_pid().unwrap(), "KILL");
     wait_until("the server is gone", || repo.daemon_pid().is_none());
-    let said = repo.run(&["files"]);
-    assert_ne!(said.code, Some(0), "nobody serves: {said:?}");
+    let result = repo.run(&["files"]);
+    assert_ne!(result.code, Some(0), "nobody serves: {result:?}");
     let mut other = FakeAgent::start(&repo, "other");
     other.run_hook(&repo.event_payload("s1", "SessionStart"));
     assert_eq!(repo.run(&["force-release", "a", "--reason", "it hangs"]).code, Some(0));
@@ -237,8 +237,8 @@ fn background_process_belongs_to_the_agent_and_keeps_its_open_file() {
     agent.run_hook(&repo.event_payload("s1", "SessionStart"));
     let line = "(while [ ! -e ../go ]; do sleep 0.02; done; exec 3>> b; touch ../open; while [ ! -e ../end ]; do sleep 0.02; done) > \
                 /dev/null 2>&1 & exit 0";
-    let said = agent.run_line(&format!("\"$TENURE\" guard -- sh -c '{line}'"));
-    assert_eq!(said.code, Some(0), "{said:?}");
+    let result = agent.run_line(&format!("\"$TENURE\" guard -- sh -c '{line}'"));
+    assert_eq!(result.code, Some(0), "{result:?}");
     fs::write(repo.path("go"), "").unwrap();
     wait_until("the file is open", || repo.path("open").exists());
     assert_eq!(
@@ -276,8 +276,8 @@ fn file_of_a_dead_agent_is_not_granted_while_its_guard_has_it_open() {
         repo.owner_session("a").as_deref() != Some("s2")
     });
     signal(supervisor, "CONT");
-    let said = two.finish_line();
-    assert!(said.is_allowed(), "{said:?}");
+    let result = two.finish_line();
+    assert!(result.is_allowed(), "{result:?}");
 }
 
 #[test]
@@ -285,8 +285,8 @@ fn unknown_session_name_does_not_change_the_owner() {
     let repo = TestRepository::new();
     let mut agent = FakeAgent::start(&repo, "one");
     assert!(agent.run_hook(&repo.edit_payload("s1", "a")).is_allowed());
-    let said = agent.run_line("TENURE_SESSION=somebody-elses \"$TENURE\" guard -- sh -c 'echo more >> a'");
-    assert_eq!((said.code, &*said.errors), (Some(0), ""), "{said:?}");
+    let result = agent.run_line("TENURE_SESSION=somebody-elses \"$TENURE\" guard -- sh -c 'echo more >> a'");
+    assert_eq!((result.code, &*result.errors), (Some(0), ""), "{result:?}");
 }
 
 #[test]
@@ -301,10 +301,10 @@ fn guard_requests_from_other_processes_are_rejected() {
         repo.shell(&line).output
     };
     let caller = json!({"agent": "guard", "session": "x"});
-    let said = post("acquire", json!({"speaker": caller, "cwd": "/", "paths": [repo.file("a")]}));
-    assert!(said.contains("is what a guard says"), "{said}");
+    let reply = post("acquire", json!({"speaker": caller, "cwd": "/", "paths": [repo.file("a")]}));
+    assert!(reply.contains("is what a guard says"), "{reply}");
     for event in ["active", "ended", "turn_ended"] {
-        let said = post("events", json!({"speaker": caller, "event": event}));
-        assert!(said.contains("not a guard's to tell"), "{event}: {said}");
+        let reply = post("events", json!({"speaker": caller, "event": event}));
+        assert!(reply.contains("not a guard's to tell"), "{event}: {reply}");
     }
 }

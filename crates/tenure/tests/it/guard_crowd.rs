@@ -182,13 +182,13 @@ const ROUNDED: f64 = 0.002;
 
 /// Which line's process held which file, by the ledger and in its order; which shows too that no file had two owners at once.
 fn held(repo: &TestRepository) -> Vec<HeldInterval> {
-    let said = repo.run(&["log", "--json"]);
-    assert_eq!(said.code, Some(0), "{:?}", said.errors);
+    let result = repo.run(&["log", "--json"]);
+    assert_eq!(result.code, Some(0), "{:?}", result.errors);
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
     // By their names: which line a session was for, which lease is on which resource, who has a resource.
     let (mut lines, mut leases, mut holders) = (BTreeMap::new(), BTreeMap::new(), BTreeMap::new());
     let mut held: Vec<HeldInterval> = Vec::new();
-    for event in said.output.lines().map(|line| serde_json::from_str::<Value>(line).unwrap()) {
+    for event in result.output.lines().map(|line| serde_json::from_str::<Value>(line).unwrap()) {
         let (file, lease) = (&event["file"], &event["lease"]);
         let at = || text(&event["at"]).parse::<Timestamp>().unwrap().as_duration().as_secs_f64();
         match event["type"].as_str().unwrap() {

@@ -18,8 +18,8 @@ fn repo() -> (TestRepository, FakeAgent) {
          echo one > sub/c; git add .; git commit -qm sub",
     );
     assert_eq!(result.code, Some(0), "{result:?}");
-    let said = repo.shell("echo secret > .git/info/exclude; git diff main side > ../patch");
-    assert_eq!(said.code, Some(0), "{said:?}");
+    let result = repo.shell("echo secret > .git/info/exclude; git diff main side > ../patch");
+    assert_eq!(result.code, Some(0), "{result:?}");
     let mut owner = FakeAgent::start(&repo, "owner");
     for file in ["a", "new", "secret"] {
         owner.edit_file(&repo, "s1", file, "theirs\n");
@@ -69,12 +69,12 @@ fn destructive_git_commands_on_held_files_are_not_run() {
     };
     let before = sight();
     for line in DESTROYING {
-        let said = guarded(&repo, line);
-        assert_ne!(said.code, Some(0), "{line}: {said:?}");
-        assert_eq!(sight(), before, "{line}: nothing of it happened: {said:?}");
+        let result = guarded(&repo, line);
+        assert_ne!(result.code, Some(0), "{line}: {result:?}");
+        assert_eq!(sight(), before, "{line}: nothing of it happened: {result:?}");
         assert!(
-            said.errors.contains("was not run") && said.errors.contains("session s1"),
-            "{line}: {said:?}"
+            result.errors.contains("was not run") && result.errors.contains("session s1"),
+            "{line}: {result:?}"
         );
     }
 }
@@ -92,31 +92,31 @@ fn harmless_git_commands_run_beside_held_files() {
         "git clean -n",
         "git restore --staged b",
     ] {
-        let said = guarded(&repo, line);
-        assert_eq!((said.code, &*said.errors), (Some(0), ""), "{line}: {said:?}");
+        let result = guarded(&repo, line);
+        assert_eq!((result.code, &*result.errors), (Some(0), ""), "{line}: {result:?}");
     }
-    let said = guarded(&repo, "git checkout -- b && git restore sub");
-    assert_eq!((said.code, &*said.errors), (Some(0), ""), "what that one does not have: {said:?}");
+    let result = guarded(&repo, "git checkout -- b && git restore sub");
+    assert_eq!((result.code, &*result.errors), (Some(0), ""), "what that one does not have: {result:?}");
     assert_eq!(fs::read_to_string(repo.file("b")).unwrap(), "one\n");
     // Another one's work in progress is no reason to be stuck in a merge.
-    let said = guarded(
+    let result = guarded(
         &repo,
         "git checkout -q -b other && echo theirs > sub/c && git commit -qm other sub/c && git checkout -q main && \
                                 echo ours > sub/c && git commit -qm ours sub/c; git merge -q other; git merge --abort && cat sub/c",
     );
-    assert!(said.code == Some(0) && said.output.ends_with("ours\n"), "{said:?}");
+    assert!(result.code == Some(0) && result.output.ends_with("ours\n"), "{result:?}");
     owner.run_hook(&repo.event_payload("s1", "SessionEnd"));
-    let said = guarded(&repo, "git stash --quiet --include-untracked");
-    assert_eq!((said.code, &*said.errors), (Some(0), ""), "{said:?}");
-    let said = guarded(&repo, "git checkout --quiet side");
-    assert_eq!((said.code, &*said.errors), (Some(0), ""), "{said:?}");
+    let result = guarded(&repo, "git stash --quiet --include-untracked");
+    assert_eq!((result.code, &*result.errors), (Some(0), ""), "{result:?}");
+    let result = guarded(&repo, "git checkout --quiet side");
+    assert_eq!((result.code, &*result.errors), (Some(0), ""), "{result:?}");
 }
 
 #[test]
 fn owner_may_discard_its_own_changes_with_git() {
     let (repo, mut owner) = repo();
     repo.shell("git checkout -q -- b");
-    let said = owner.run_line("\"$TENURE\" guard -- git stash --quiet");
-    assert_eq!((said.code, &*said.errors), (Some(0), ""), "{said:?}");
+    let result = owner.run_line("\"$TENURE\" guard -- git stash --quiet");
+    assert_eq!((result.code, &*result.errors), (Some(0), ""), "{result:?}");
     assert_eq!(fs::read_to_string(repo.file("a")).unwrap(), "one\n");
 }

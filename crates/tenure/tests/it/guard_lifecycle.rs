@@ -24,8 +24,8 @@ fn guarded_command_exits_like_an_unguarded_one() {
     let result = repo.run(&["guard", "--", "there-is-no-such-command"]);
     assert_eq!(result.code, Some(127), "{result:?}");
     assert!(result.errors.contains("there is no command there-is-no-such-command"), "{result:?}");
-    let said = repo.run(&["guard"]);
-    assert_eq!(said.code, Some(64), "{said:?}");
+    let result = repo.run(&["guard"]);
+    assert_eq!(result.code, Some(64), "{result:?}");
 }
 
 #[test]
@@ -35,8 +35,8 @@ fn guarded_command_has_the_standard_streams_of_its_guard() {
     let mut child =
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     child.stdin.take().unwrap().write_all(b"through").unwrap();
-    let said = CommandOutput::from_output(child.wait_with_output().unwrap());
-    assert_eq!((said.code, &*said.output, &*said.errors), (Some(0), "through", "wrong\n"));
+    let result = CommandOutput::from_output(child.wait_with_output().unwrap());
+    assert_eq!((result.code, &*result.output, &*result.errors), (Some(0), "through", "wrong\n"));
 }
 
 #[test]
@@ -62,8 +62,8 @@ fn background_process_is_still_guarded_and_does_not_block_the_caller() {
     let repo = TestRepository::new();
     let line =
         "(while [ ! -e ../go ]; do sleep 0.02; done; echo more >> a; echo $? > ../done) > /dev/null 2>&1 &";
-    let said = guarded(&repo, line);
-    assert_eq!(said.code, Some(0), "the command is over, and its pipes are closed: {said:?}");
+    let result = guarded(&repo, line);
+    assert_eq!(result.code, Some(0), "the command is over, and its pipes are closed: {result:?}");
     let mut owner = FakeAgent::start(&repo, "owner");
     assert!(owner.run_hook(&repo.edit_payload("s1", "a")).is_allowed());
     fs::write(repo.path("go"), "").unwrap();
@@ -76,11 +76,11 @@ fn background_process_is_still_guarded_and_does_not_block_the_caller() {
 #[test]
 fn nested_guard_only_runs_the_command() {
     let repo = TestRepository::new();
-    let said = guarded(
+    let result = guarded(
         &repo,
         "\"$0\" guard -- sh -c 'echo more >> a; exit 4'".replace("$0", env!("CARGO_BIN_EXE_tenure")).as_str(),
     );
-    assert_eq!((said.code, &*said.errors), (Some(4), ""), "{said:?}");
+    assert_eq!((result.code, &*result.errors), (Some(4), ""), "{result:?}");
     assert_eq!(fs::read_to_string(repo.file("a")).unwrap(), "one\nmore\n");
 }
 
@@ -90,9 +90,10 @@ fn shim_runs_a_guarded_bash() {
     let mut owner = FakeAgent::start(&repo, "owner");
     assert!(owner.run_hook(&repo.edit_payload("s1", "a")).is_allowed());
     std::os::unix::fs::symlink(env!("CARGO_BIN_EXE_tenure"), repo.path("tenure-bash")).unwrap();
-    let said = repo.shell("../tenure-bash -c '[ -n \"$BASH_VERSION\" ] && echo free >> b && echo more >> a'");
-    assert_eq!(said.code, Some(1), "{said:?}");
-    assert!(said.errors.contains("`a` was not changed: claude"), "{said:?}");
+    let result =
+        repo.shell("../tenure-bash -c '[ -n \"$BASH_VERSION\" ] && echo free >> b && echo more >> a'");
+    assert_eq!(result.code, Some(1), "{result:?}");
+    assert!(result.errors.contains("`a` was not changed: claude"), "{result:?}");
     assert_eq!(fs::read_to_string(repo.file("b")).unwrap(), "one\nfree\n");
 }
 
@@ -119,8 +120,8 @@ fn killed_supervisor_blocks_all_further_changes() {
     let supervisor: u32 =
         status.lines().find_map(|line| line.strip_prefix("PPid:")).unwrap().trim().parse().unwrap();
     signal(supervisor, "KILL");
-    let said = CommandOutput::from_output(child.wait_with_output().unwrap());
-    assert_eq!(said.code, Some(69), "{said:?}");
+    let result = CommandOutput::from_output(child.wait_with_output().unwrap());
+    assert_eq!(result.code, Some(69), "{result:?}");
     fs::write(repo.path("go"), "").unwrap();
     assert_eq!(fs::read_to_string(repo.file("a")).unwrap(), "one\n");
 }
@@ -141,14 +142,14 @@ fn restarting_server_is_awaited_and_an_unstartable_one_denies() {
     signal(repo.daemon_pid().unwrap(), "KILL");
     wait_until("it is gone", || repo.daemon_pid().is_none());
     fs::write(repo.path("go"), "").unwrap();
-    let said = CommandOutput::from_output(child.wait_with_output().unwrap());
-    assert_eq!((said.code, &*said.errors), (Some(0), ""), "{said:?}");
+    let result = CommandOutput::from_output(child.wait_with_output().unwrap());
+    assert_eq!((result.code, &*result.errors), (Some(0), ""), "{result:?}");
     signal(repo.daemon_pid().unwrap(), "KILL");
     wait_until("it is gone", || repo.daemon_pid().is_none());
     repo.configure("this is no configuration");
-    let said = guarded(&repo, "echo more >> b");
-    assert_ne!(said.code, Some(0), "{said:?}");
-    assert!(said.errors.contains("tenure: ") && said.errors.contains("configuration"), "{said:?}");
+    let result = guarded(&repo, "echo more >> b");
+    assert_ne!(result.code, Some(0), "{result:?}");
+    assert!(result.errors.contains("tenure: ") && result.errors.contains("configuration"), "{result:?}");
     assert_eq!(fs::read_to_string(repo.file("b")).unwrap(), "one\nmore\n");
 }
 
@@ -160,8 +161,8 @@ fn server_started_inside_a_guard_is_not_guarded() {
     // A hook inside a guard is what starts the server here.
     let event = repo.event_payload("s1", "SessionStart").to_string();
     fs::write(repo.path("payload"), event).unwrap();
-    let said = guarded(&repo, &format!("{program} hook claude < ../payload"));
-    assert_eq!(said.code, Some(0), "{said:?}");
+    let result = guarded(&repo, &format!("{program} hook claude < ../payload"));
+    assert_eq!(result.code, Some(0), "{result:?}");
     let server = repo.daemon_pid().expect("it was started");
     let status = fs::read_to_string(format!("/proc/{server}/status")).unwrap();
     let filters = status.lines().find_map(|line| line.strip_prefix("Seccomp:")).unwrap().trim().to_owned();

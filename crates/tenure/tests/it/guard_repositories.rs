@@ -45,15 +45,15 @@ fn held_files_survive_every_change_of_their_repository() {
         "mv ../linked ../elsewhere",
         "mv ignored another",
     ] {
-        let said = guarded(&repo, line);
-        assert_ne!(said.code, Some(0), "{line}: {said:?}");
-        assert!(said.errors.contains("session s1"), "it says who is in the way: {line}: {said:?}");
+        let result = guarded(&repo, line);
+        assert_ne!(result.code, Some(0), "{line}: {result:?}");
+        assert!(result.errors.contains("session s1"), "it says who is in the way: {line}: {result:?}");
         for file in HELD {
             let text = fs::read_to_string(repo.file(file)).unwrap_or_default();
-            assert_eq!(text, "theirs\n", "{file}: {line}: {said:?}");
+            assert_eq!(text, "theirs\n", "{file}: {line}: {result:?}");
         }
-        let said = repo.shell("git status > /dev/null && git -C ../linked status > /dev/null");
-        assert_eq!(said.code, Some(0), "{line}: {said:?}");
+        let result = repo.shell("git status > /dev/null && git -C ../linked status > /dev/null");
+        assert_eq!(result.code, Some(0), "{line}: {result:?}");
     }
 }
 
@@ -62,18 +62,18 @@ fn held_files_survive_every_change_of_their_repository() {
 fn denied_removal_of_a_packed_repository_keeps_it_intact() {
     let repo = TestRepository::new();
     // Everything is packed, so `refs` has no file, and the hooks, the index and the reflog are all that is not in a pack.
-    let said = repo.shell(
+    let result = repo.shell(
         "echo 'exit 0' > .git/hooks/pre-push; echo staged > new; git add new; git worktree add -q ../linked; \
          git gc -q; git pack-refs --all",
     );
-    assert_eq!(said.code, Some(0), "{said:?}");
+    assert_eq!(result.code, Some(0), "{result:?}");
     let state = |repo: &TestRepository| {
-        let said = repo.shell(
+        let result = repo.shell(
             "git rev-parse HEAD; git status --porcelain; git reflog; git worktree list; git fsck; ls .git/hooks; \
              test -d .git/refs && test -d .git/objects && echo whole",
         );
-        assert_eq!(said.code, Some(0), "{said:?}");
-        said.output
+        assert_eq!(result.code, Some(0), "{result:?}");
+        result.output
     };
     let mut owner = FakeAgent::start(&repo, "owner");
     owner.edit_file(&repo, "s1", "a", "theirs\n");
@@ -91,21 +91,21 @@ fn denied_removal_of_a_packed_repository_keeps_it_intact() {
         "mv .git/objects .git/o",
         "python3 -c 'import os; [os.rmdir(\".git/refs/\" + one) for one in os.listdir(\".git/refs\")]; os.rmdir(\".git/refs\")'",
     ] {
-        let said = guarded(&repo, line);
-        assert_ne!(said.code, Some(0), "{line}: {said:?}");
-        assert!(said.errors.contains("session s1"), "it names the session in the way: {line}: {said:?}");
-        assert_eq!(state(&repo), before, "{line}: {said:?}");
+        let result = guarded(&repo, line);
+        assert_ne!(result.code, Some(0), "{line}: {result:?}");
+        assert!(result.errors.contains("session s1"), "it names the session in the way: {line}: {result:?}");
+        assert_eq!(state(&repo), before, "{line}: {result:?}");
     }
     owner.run_hook(&repo.event_payload("s1", "SessionEnd"));
     owner.edit_file(&repo, "s2", "../linked/a", "theirs\n");
     for line in ["rm -rf .git", "rm -r .git/worktrees"] {
-        let said = guarded(&repo, line);
-        assert!(said.code != Some(0) && said.errors.contains("session s2"), "{line}: {said:?}");
+        let result = guarded(&repo, line);
+        assert!(result.code != Some(0) && result.errors.contains("session s2"), "{line}: {result:?}");
         assert_eq!(state(&repo), before, "a linked worktree is held: {line}");
     }
     owner.run_hook(&repo.event_payload("s2", "SessionEnd"));
-    let said = guarded(&repo, "rm -rf .git");
-    assert_eq!((said.code, &*said.errors), (Some(0), ""), "no session holds a file: {said:?}");
+    let result = guarded(&repo, "rm -rf .git");
+    assert_eq!((result.code, &*result.errors), (Some(0), ""), "no session holds a file: {result:?}");
     assert!(!repo.file(".git").exists());
 }
 
@@ -125,8 +125,8 @@ fn repository_folders_that_git_does_not_require_are_removable() {
         "echo two > b && git add b && git commit -qm b && git stash list && git gc -q --prune=now",
         "git worktree add -q ../third && git worktree remove ../third",
     ] {
-        let said = guarded(&repo, line);
-        assert_eq!((said.code, &*said.errors), (Some(0), ""), "{line}: {said:?}");
+        let result = guarded(&repo, line);
+        assert_eq!((result.code, &*result.errors), (Some(0), ""), "{line}: {result:?}");
     }
     assert_eq!(repo.shell("git status > /dev/null").code, Some(0));
 }
@@ -135,13 +135,13 @@ fn repository_folders_that_git_does_not_require_are_removable() {
 #[test]
 fn folder_above_a_repository_with_held_files_cannot_be_renamed() {
     let repo = TestRepository::new();
-    let said =
+    let result =
         repo.shell("mkdir ../above && cd ../above && git init -q r && echo one > r/a && git -C r add a");
-    assert_eq!(said.code, Some(0), "{said:?}");
+    assert_eq!(result.code, Some(0), "{result:?}");
     let mut owner = FakeAgent::start(&repo, "owner");
     owner.edit_file(&repo, "s1", "../above/r/a", "theirs\n");
-    let said = guarded(&repo, "mv ../above ../moved");
-    assert!(said.code != Some(0) && said.errors.contains("session s1"), "{said:?}");
+    let result = guarded(&repo, "mv ../above ../moved");
+    assert!(result.code != Some(0) && result.errors.contains("session s1"), "{result:?}");
     assert_eq!(fs::read_to_string(repo.path("above/r/a")).unwrap(), "theirs\n");
     owner.run_hook(&repo.event_payload("s1", "SessionEnd"));
     assert_eq!(guarded(&repo, "mv ../above ../moved").code, Some(0));
@@ -162,11 +162,11 @@ fn unheld_repositories_can_be_created_moved_and_removed() {
         "echo 1 > .git/refs/heads/new.lock && rm .git/refs/heads/new.lock",
         "git switch -q -c side && git switch -q -",
     ] {
-        let said = guarded(&repo, line);
-        assert_eq!((said.code, &*said.errors), (Some(0), ""), "{line}: {said:?}");
+        let result = guarded(&repo, line);
+        assert_eq!((result.code, &*result.errors), (Some(0), ""), "{line}: {result:?}");
     }
-    let said = owner.run_line("\"$TENURE\" guard -- rm -rf inner");
-    assert_eq!((said.code, &*said.errors), (Some(0), ""), "it is its own: {said:?}");
+    let result = owner.run_line("\"$TENURE\" guard -- rm -rf inner");
+    assert_eq!((result.code, &*result.errors), (Some(0), ""), "it is its own: {result:?}");
 }
 
 // H2
@@ -183,15 +183,15 @@ fn held_file_stays_held_when_git_ignores_it() {
         let repo = TestRepository::with_retry_after(1);
         let mut owner = FakeAgent::start(&repo, "owner");
         owner.edit_file(&repo, "s1", "a", "theirs\n");
-        let said = guarded(&repo, line);
-        assert_ne!(said.code, Some(0), "{line}: {said:?}");
-        assert!(said.errors.contains("session s1"), "{line}: {said:?}");
-        assert_eq!(fs::read_to_string(repo.file("a")).unwrap(), "theirs\n", "{line}: {said:?}");
-        let said = owner.run_line("\"$TENURE\" guard -- sh -c 'echo more >> a'");
-        assert_eq!((said.code, &*said.errors), (Some(0), ""), "its own session writes it: {line}");
+        let result = guarded(&repo, line);
+        assert_ne!(result.code, Some(0), "{line}: {result:?}");
+        assert!(result.errors.contains("session s1"), "{line}: {result:?}");
+        assert_eq!(fs::read_to_string(repo.file("a")).unwrap(), "theirs\n", "{line}: {result:?}");
+        let result = owner.run_line("\"$TENURE\" guard -- sh -c 'echo more >> a'");
+        assert_eq!((result.code, &*result.errors), (Some(0), ""), "its own session writes it: {line}");
         let mut other = FakeAgent::start(&repo, "other");
-        let said = other.run_hook(&repo.edit_payload("s2", "a"));
-        assert!(!said.is_allowed(), "a hook is asked too: {line}: {said:?}");
+        let result = other.run_hook(&repo.edit_payload("s2", "a"));
+        assert!(!result.is_allowed(), "a hook is asked too: {line}: {result:?}");
     }
 }
 
@@ -214,8 +214,8 @@ fn ignored_file_is_denied_as_soon_as_a_session_holds_it() {
     assert_eq!(repo.held_files(), Vec::<String>::new(), "no lease is taken on what git ignores");
     owner.edit_file(&repo, "s1", "out", "theirs\n");
     fs::write(repo.path("acquired"), "").unwrap();
-    let said = writer.finish_line();
-    assert!(said.code != Some(0) && said.errors.contains("session s1"), "{said:?}");
+    let result = writer.finish_line();
+    assert!(result.code != Some(0) && result.errors.contains("session s1"), "{result:?}");
     assert_eq!(fs::read_to_string(repo.file("out")).unwrap(), "theirs\n");
     assert_eq!(fs::read_to_string(repo.file("target/5")).unwrap(), "mine\n");
     assert_eq!(repo.held_files(), ["out"]);
@@ -227,40 +227,40 @@ fn leases_for_many_files_are_atomic() {
     let repo = TestRepository::new();
     // What is granted at once has to fit into one segment of the ledger, which in tests are small.
     repo.shell("TENURE_LEDGER_SEGMENT_SIZE=1048576 TENURE_LEDGER_RESERVE=1048576 \"$TENURE\" guard -- sh -c ': >> b'");
-    let said = repo.shell(
+    let result = repo.shell(
         "mkdir m; for i in $(seq 1000 1699); do echo one > m/f$i; done; git add .; git commit -qm many; git switch -qc side; \
          sed -i s/one/two/ m/*; git commit -qam two; git switch -q main",
     );
-    assert_eq!(said.code, Some(0), "{said:?}");
+    assert_eq!(result.code, Some(0), "{result:?}");
     let mut owner = FakeAgent::start(&repo, "owner");
     owner.edit_file(&repo, "s1", "m/f1680", "theirs\n");
     let mut other = FakeAgent::start(&repo, "other");
     other.run_hook(&repo.event_payload("s2", "SessionStart"));
-    let said = other.run_line("\"$TENURE\" guard -- git checkout -q side");
-    assert!(said.code != Some(0) && said.errors.contains("was not run"), "{said:?}");
+    let result = other.run_line("\"$TENURE\" guard -- git checkout -q side");
+    assert!(result.code != Some(0) && result.errors.contains("was not run"), "{result:?}");
     assert_eq!(repo.held_files(), ["m/f1680"], "nothing else is kept from anybody");
     owner.run_hook(&repo.event_payload("s1", "SessionEnd"));
     repo.shell("git checkout -q m");
-    let said = other.run_line("\"$TENURE\" guard -- git checkout -q side");
-    assert_eq!((said.code, &*said.errors), (Some(0), ""), "{said:?}");
+    let result = other.run_line("\"$TENURE\" guard -- git checkout -q side");
+    assert_eq!((result.code, &*result.errors), (Some(0), ""), "{result:?}");
 }
 
 // S4-15
 #[test]
 fn bare_repository_beside_worktrees_requires_no_lease() {
     let repo = TestRepository::new();
-    let said = repo.shell(
+    let result = repo.shell(
         "mkdir ../all && cd ../all && git clone -q --bare ../repository .bare && echo 'gitdir: ./.bare' > .git && \
          git worktree add -q one main && git worktree add -q -b two two main",
     );
-    assert_eq!(said.code, Some(0), "{said:?}");
+    assert_eq!(result.code, Some(0), "{result:?}");
     let mut agents = ["one", "two"].map(|name| FakeAgent::start(&repo, name));
     for (agent, name) in agents.iter_mut().zip(["one", "two"]) {
         agent.run_hook(&repo.event_payload(name, "SessionStart"));
-        let said = agent.run_line(&format!(
+        let result = agent.run_line(&format!(
             "cd ../all/{name} && \"$TENURE\" guard -- sh -c 'echo more >> a; git commit -qam {name}; git pack-refs --all'"
         ));
-        assert_eq!((said.code, &*said.errors), (Some(0), ""), "{said:?}");
+        assert_eq!((result.code, &*result.errors), (Some(0), ""), "{result:?}");
     }
     assert!(repo.held_files().iter().all(|file| !file.contains(".bare")), "{:?}", repo.held_files());
 }

@@ -34,9 +34,9 @@ fn stale_write_is_denied_for_a_while_and_an_append_never() {
     other.edit_file(&repo, "s1", "b", "theirs\n");
     other.run_hook(&repo.event_payload("s1", "SessionEnd"));
     fs::write(repo.path("go"), "").unwrap();
-    let said = person.finish_line();
-    assert_eq!(said.errors.matches("was not changed").count(), 1, "it is said once: {said:?}");
-    assert_eq!(said.errors.matches("resource busy").count(), 2, "{said:?}");
+    let result = person.finish_line();
+    assert_eq!(result.errors.matches("was not changed").count(), 1, "it is said once: {result:?}");
+    assert_eq!(result.errors.matches("resource busy").count(), 2, "{result:?}");
     assert_eq!(fs::read_to_string(repo.file("a")).unwrap(), "3\n");
     assert_eq!(fs::read_to_string(repo.file("b")).unwrap(), "theirs\nmore\n");
 }

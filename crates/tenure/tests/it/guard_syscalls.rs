@@ -84,8 +84,8 @@ fn repo() -> TestRepository {
     );
     assert_eq!(result.code, Some(0), "{result:?}");
     fs::write(repo.path("static.c"), STATIC).unwrap();
-    let said = repo.shell("cc -static -o ../static ../static.c");
-    assert_eq!(said.code, Some(0), "{said:?}");
+    let result = repo.shell("cc -static -o ../static ../static.c");
+    assert_eq!(result.code, Some(0), "{result:?}");
     repo
 }
 
@@ -109,13 +109,13 @@ fn every_way_to_change_a_held_file_is_denied_with_a_reason() {
     assert!(owner.run_hook(&repo.edit_payload("s1", "a")).is_allowed());
     let before = sight(&repo);
     for (name, line) in WAYS {
-        let said = guarded(&repo, line);
-        assert_eq!(sight(&repo), before, "{name}: {said:?}");
-        assert_ne!(said.code, Some(0), "{name}: {said:?}");
-        let is_taught = said.errors.contains("`a` was not changed: claude (session s1");
+        let result = guarded(&repo, line);
+        assert_eq!(sight(&repo), before, "{name}: {result:?}");
+        assert_ne!(result.code, Some(0), "{name}: {result:?}");
+        let is_taught = result.errors.contains("`a` was not changed: claude (session s1");
         assert!(
-            is_taught || said.errors.contains("was not run") || said.errors.contains("tenure:"),
-            "{name}: {said:?}"
+            is_taught || result.errors.contains("was not run") || result.errors.contains("tenure:"),
+            "{name}: {result:?}"
         );
         repo.shell("git clean -fdq; rm -f .git/index.lock");
     }
@@ -132,11 +132,11 @@ fn every_way_to_change_a_free_file_succeeds_silently() {
             continue;
         }
         let before = sight(&repo);
-        let said = guarded(&repo, line);
-        assert_eq!((said.code, &*said.errors), (Some(0), ""), "{name}: {said:?}");
-        assert_ne!(sight(&repo), before, "{name}: {said:?}");
-        let said = repo.shell("rm -f a; git checkout --quiet HEAD -- . && git clean -fdq");
-        assert_eq!(said.code, Some(0), "{said:?}");
+        let result = guarded(&repo, line);
+        assert_eq!((result.code, &*result.errors), (Some(0), ""), "{name}: {result:?}");
+        assert_ne!(sight(&repo), before, "{name}: {result:?}");
+        let result = repo.shell("rm -f a; git checkout --quiet HEAD -- . && git clean -fdq");
+        assert_eq!(result.code, Some(0), "{result:?}");
     }
     wait_until("each was given back when its guard ended", || repo.held_files().is_empty());
 }
@@ -165,9 +165,9 @@ fn temporary_looking_names_of_held_files_are_denied() {
         fs::write(repo.file(name), "one\n").unwrap();
         assert!(owner.run_hook(&repo.edit_payload("s1", name)).is_allowed());
         // Making it fails, since it is there; what comes after that asks as ever.
-        let said =
+        let result =
             guarded(&repo, &format!("ln -s b {name}; ln -sf b {name}; rm -f {name}; echo more >> {name}"));
-        assert_eq!(fs::read_to_string(repo.file(name)).unwrap(), "one\n", "{name}: {said:?}");
+        assert_eq!(fs::read_to_string(repo.file(name)).unwrap(), "one\n", "{name}: {result:?}");
     }
 }
 
@@ -179,39 +179,39 @@ fn own_changes_of_a_command_are_not_stale() {
     let line = "for word in x y z; do sed -i s/./$word/ a && git commit -qam $word || exit 1; done; \
                 git checkout -q -b side HEAD~2 && echo side > b && git commit -qam side && git rebase -q main 2>&1 && git log --oneline | wc -l";
     let mut command = repo.shell_command(&format!("exec \"$TENURE\" guard -- sh -c '{line}'"));
-    let said = tenure_testkit::CommandOutput::from_output(command.output().unwrap());
-    assert_eq!((said.code, said.output.trim(), &*said.errors), (Some(0), "6", ""), "{said:?}");
+    let result = tenure_testkit::CommandOutput::from_output(command.output().unwrap());
+    assert_eq!((result.code, result.output.trim(), &*result.errors), (Some(0), "6", ""), "{result:?}");
 }
 
 // S4-62
 #[test]
 fn open_file_may_be_reopened_by_its_descriptor() {
     let repo = repo();
-    let said = guarded(
+    let result = guarded(
         &repo,
         "exec > log; echo one; echo two > /dev/stdout; echo three | tee /dev/fd/1 > /dev/null",
     );
-    assert_eq!((said.code, &*said.errors), (Some(0), ""), "{said:?}");
+    assert_eq!((result.code, &*result.errors), (Some(0), ""), "{result:?}");
 }
 
 #[test]
 fn large_ignored_folder_is_renamed_at_once() {
     let repo = repo();
-    let said = repo.shell(
+    let result = repo.shell(
         "echo big/ > .gitignore; git add .; git commit -qm ignore; mkdir big; cd big && seq 1 10500 | xargs touch",
     );
-    assert_eq!(said.code, Some(0), "{said:?}");
-    let said = guarded(&repo, "mv big ../elsewhere");
-    assert_eq!((said.code, &*said.errors), (Some(0), ""), "{said:?}");
+    assert_eq!(result.code, Some(0), "{result:?}");
+    let result = guarded(&repo, "mv big ../elsewhere");
+    assert_eq!((result.code, &*result.errors), (Some(0), ""), "{result:?}");
 }
 
 #[test]
 fn io_uring_is_rejected_in_a_guard() {
     let repo = repo();
-    let said = guarded(
+    let result = guarded(
         &repo,
         "python3 -c 'import ctypes, errno; c = ctypes.CDLL(None, use_errno=True); c.syscall(425, 8, ctypes.create_string_buffer(256)); \
          exit(0 if ctypes.get_errno() == errno.ENOSYS else 1)'",
     );
-    assert_eq!(said.code, Some(0), "{said:?}");
+    assert_eq!(result.code, Some(0), "{result:?}");
 }

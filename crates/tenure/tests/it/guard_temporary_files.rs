@@ -27,8 +27,8 @@ fn temporary_looking_name_loses_no_line() {
         let is_second = result.code == Some(0);
         assert!(is_second || result.errors.contains("has held it"), "{name}: {result:?}");
         fs::write(repo.path("go"), "").unwrap();
-        let said = one.finish_line();
-        assert_ne!(said.code == Some(0), is_second, "one of them waits: {name}: {said:?}");
+        let result = one.finish_line();
+        assert_ne!(result.code == Some(0), is_second, "one of them waits: {name}: {result:?}");
         let expected = if is_second { "one\nsecond\n" } else { "one\nfirst" };
         assert_eq!(fs::read_to_string(repo.file(name)).unwrap(), expected, "{name}");
     }
@@ -41,10 +41,10 @@ fn existing_file_that_is_only_read_requires_no_lease() {
     let mut owner = FakeAgent::start(&repo, "owner");
     assert!(owner.run_hook(&repo.edit_payload("s1", "a")).is_allowed());
     let mut other = FakeAgent::start(&repo, "other");
-    let said = other.run_line("\"$TENURE\" guard -- flock a true");
-    assert_eq!((said.code, &*said.errors), (Some(0), ""), "{said:?}");
-    let said = other.run_line("\"$TENURE\" guard -- flock made true");
-    assert_eq!(said.code, Some(0), "{said:?}");
+    let result = other.run_line("\"$TENURE\" guard -- flock a true");
+    assert_eq!((result.code, &*result.errors), (Some(0), ""), "{result:?}");
+    let result = other.run_line("\"$TENURE\" guard -- flock made true");
+    assert_eq!(result.code, Some(0), "{result:?}");
     assert_eq!(repo.held_files(), ["a", "made"], "what is made is asked for");
 }
 
@@ -61,7 +61,7 @@ fn human_change_before_a_command_of_a_guarded_shell_is_not_stale() {
     // Times of processes are as coarse as this.
     sleep(Duration::from_millis(50));
     fs::write(repo.path("go"), "").unwrap();
-    let said = CommandOutput::from_output(terminal.wait_with_output().unwrap());
-    assert_eq!(said.code, Some(0), "{said:?}");
+    let result = CommandOutput::from_output(terminal.wait_with_output().unwrap());
+    assert_eq!(result.code, Some(0), "{result:?}");
     assert_eq!(fs::read_to_string(repo.file("a")).unwrap(), "three\n");
 }

@@ -39,12 +39,12 @@ fn changes(line: &str, folder: &Path) -> Vec<TracedChange> {
         Some((at.parse::<f64>().ok()?, name, arguments, result))
     });
     // What is no call is a signal or an end.
-    let Some((begun, name, arguments, result)) = parts else { return Vec::new() };
+    let Some((began_at, name, arguments, result)) = parts else { return Vec::new() };
     if result.starts_with("-1") || result.starts_with('?') {
         return Vec::new();
     }
     let took = result.rsplit_once('<').and_then(|(_, took)| took.strip_suffix('>')?.parse::<f64>().ok());
-    let ended = begun + took.unwrap_or_else(|| panic!("how long did it take? {line}"));
+    let ended = began_at + took.unwrap_or_else(|| panic!("how long did it take? {line}"));
     let paths = if name.starts_with("open") || name == "creat" {
         let flags = ["O_WRONLY", "O_RDWR", "O_CREAT", "O_TRUNC"];
         let writes = name == "creat" || flags.iter().any(|flag| arguments.contains(flag));
@@ -60,7 +60,7 @@ fn changes(line: &str, folder: &Path) -> Vec<TracedChange> {
     let is_file = |file: &String| file.len() == 4 && file.starts_with('f');
     own.map(name_of)
         .filter(is_file)
-        .map(|file| TracedChange { file, began_at: begun, ended, call: line.to_owned() })
+        .map(|file| TracedChange { file, began_at, ended, call: line.to_owned() })
         .collect()
 }
 

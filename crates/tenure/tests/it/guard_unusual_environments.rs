@@ -28,11 +28,11 @@ fn guard_runs_in_a_pid_namespace() {
 #[test]
 fn nested_guard_in_a_pid_namespace_only_runs_the_command() {
     let repo = TestRepository::new();
-    let said = repo.shell(
+    let result = repo.shell(
         "\"$TENURE\" guard -- unshare --pid --fork --mount-proc setsid --wait \"$TENURE\" guard -- \
          sh -c 'echo more >> a; exit 4'",
     );
-    assert_eq!((said.code, &*said.errors), (Some(4), ""), "{said:?}");
+    assert_eq!((result.code, &*result.errors), (Some(4), ""), "{result:?}");
     assert_eq!(fs::read_to_string(repo.file("a")).unwrap(), "one\nmore\n");
 }
 
@@ -57,16 +57,16 @@ fn denial_does_not_block_on_a_full_stderr_pipe() {
     writer.write_all(&[b'x'; 65_536]).unwrap();
     let line = "exec 2> /dev/null; echo more >> a || echo refused";
     let mut command = repo.command(&["guard", "--", "sh", "-c", line]);
-    let said = CommandOutput::from_output(command.stderr(writer).output().unwrap());
-    assert_eq!((said.code, &*said.output), (Some(0), "refused\n"));
+    let result = CommandOutput::from_output(command.stderr(writer).output().unwrap());
+    assert_eq!((result.code, &*result.output), (Some(0), "refused\n"));
     drop(reader);
 }
 
 #[test]
 fn file_size_limit_does_not_change_a_denial() {
     let (repo, _owner) = held();
-    let said = repo.shell("ulimit -f 0; exec \"$TENURE\" guard -- sh -c 'echo more >> a || exit 5'");
-    assert!(said.code == Some(5) && said.errors.contains("`a` was not changed"), "{said:?}");
+    let result = repo.shell("ulimit -f 0; exec \"$TENURE\" guard -- sh -c 'echo more >> a || exit 5'");
+    assert!(result.code == Some(5) && result.errors.contains("`a` was not changed"), "{result:?}");
 }
 
 #[test]
@@ -74,22 +74,22 @@ fn suspended_server_is_awaited_only_once() {
     let (repo, _owner) = held();
     let (server, started_at) = (repo.daemon_pid().unwrap(), now());
     signal(server, "STOP");
-    let said = repo.run(&["guard", "--", "sh", "-c", "echo more >> b"]);
+    let result = repo.run(&["guard", "--", "sh", "-c", "echo more >> b"]);
     signal(server, "CONT");
-    assert_eq!(said.code, Some(2), "{said:?}");
-    assert!(said.errors.contains("it has said nothing for 12 s"), "{said:?}");
-    assert!(!said.errors.contains(".sock"), "where it listens helps nobody: {said:?}");
+    assert_eq!(result.code, Some(2), "{result:?}");
+    assert!(result.errors.contains("it has said nothing for 12 s"), "{result:?}");
+    assert!(!result.errors.contains(".sock"), "where it listens helps nobody: {result:?}");
     assert!(now() - started_at < Duration::from_secs(20), "{:?}", now() - started_at);
 }
 
 #[test]
 fn failed_call_has_the_error_of_an_unguarded_one_or_a_reason() {
     let repo = TestRepository::new();
-    let said = repo.run(&["guard", "--", "bash", "-c", ": > $(printf %020000d 0)"]);
-    assert!(said.errors.contains("File name too long") && !said.errors.contains("tenure:"), "{said:?}");
+    let result = repo.run(&["guard", "--", "bash", "-c", ": > $(printf %020000d 0)"]);
+    assert!(result.errors.contains("File name too long") && !result.errors.contains("tenure:"), "{result:?}");
     std::os::unix::fs::symlink("/dev/stdout", repo.file("out")).unwrap();
-    let said = repo.run(&["guard", "--", "sh", "-c", "echo more > out"]);
-    assert!(said.errors.contains("a link leads where only the program itself can follow"), "{said:?}");
+    let result = repo.run(&["guard", "--", "sh", "-c", "echo more > out"]);
+    assert!(result.errors.contains("a link leads where only the program itself can follow"), "{result:?}");
 }
 
 #[test]
@@ -99,8 +99,8 @@ fn login_shell_by_the_name_of_the_shim_is_guarded() {
     let mut command = Command::new(env!("CARGO_BIN_EXE_tenure"));
     command.env_clear().envs(template.get_envs().filter_map(|(name, value)| Some((name, value?))));
     command.arg0("-tenure-bash").args(["-c", "shopt -q login_shell && echo yes; echo more >> a"]);
-    let said =
+    let result =
         CommandOutput::from_output(command.current_dir(repo.file("")).stdin(Stdio::null()).output().unwrap());
-    assert_eq!((said.code, &*said.output), (Some(1), "yes\n"), "{said:?}");
-    assert!(said.errors.contains("`a` was not changed"), "{said:?}");
+    assert_eq!((result.code, &*result.output), (Some(1), "yes\n"), "{result:?}");
+    assert!(result.errors.contains("`a` was not changed"), "{result:?}");
 }

@@ -137,9 +137,9 @@ impl HistoryClient {
         let response = connection.request(&line, key.as_deref(), &body);
         let ended = self.context.now();
         let (ended, answer, lost_with) = match response {
-            Ok(said) => {
-                let answer = parse_answer(&action, &said);
-                self.learn(&action, &said, answer.as_ref());
+            Ok(response) => {
+                let answer = parse_answer(&action, &response);
+                self.learn(&action, &response, answer.as_ref());
                 self.connection = Some((generation, connection));
                 (Some(ended), answer, None)
             }
@@ -155,8 +155,8 @@ impl HistoryClient {
     fn request(&self, action: &Action) -> (String, Option<String>, String) {
         let lease = |requested_fence: u64| self.known.iter().rfind(|(fence, ..)| *fence == requested_fence);
         let id = |fence: u64| lease(fence).map_or("", |(.., id)| id);
-        let token = |wanted: u64| {
-            let mine = self.mine.iter().find(|mine| mine.fence == wanted);
+        let token = |fence: u64| {
+            let mine = self.mine.iter().find(|mine| mine.fence == fence);
             mine.map_or("", |mine| mine.token.as_str())
         };
         let post = |fence: u64, what: &str, body: Value| {
@@ -164,13 +164,13 @@ impl HistoryClient {
         };
         match action {
             Action::Acquire { wants, holder, wait_ms, key } => {
-                let one = |want: &LeaseRequest| {
-                    let LeaseRequest { resource, mode, ttl_ms } = want;
+                let one = |request: &LeaseRequest| {
+                    let LeaseRequest { resource, mode, ttl_ms } = request;
                     let mode = mode.to_string();
                     json!({"resource": resource, "holder": holder, "ttlMs": ttl_ms, "mode": mode, "waitMs": wait_ms})
                 };
                 match &wants[..] {
-                    [want] => ("POST /v1/leases".to_owned(), key.clone(), one(want).to_string()),
+                    [request] => ("POST /v1/leases".to_owned(), key.clone(), one(request).to_string()),
                     all => {
                         let all: Vec<_> = all.iter().map(one).collect();
                         (
@@ -205,13 +205,13 @@ impl HistoryClient {
     }
 
     /// What it has from now on.
-    fn learn(&mut self, action: &Action, said: &Response, answer: Option<&OperationResponse>) {
+    fn learn(&mut self, action: &Action, response: &Response, answer: Option<&OperationResponse>) {
         match (action, answer) {
             (_, Some(OperationResponse::Granted { .. })) => {
                 if let Action::Transfer { fence, .. } | Action::Change { fence, .. } = action {
                     self.mine.retain(|mine| mine.fence != *fence);
                 }
-                for granted in granted_leases(&said.body) {
+                for granted in granted_leases(&response.body) {
                     let text = |value: &Value| value.as_str().unwrap().to_owned();
                     let lease = &granted["lease"];
                     let (fence, resource) = (lease["fence"].as_u64().unwrap(), text(&lease["resource"]));
@@ -228,7 +228,7 @@ impl HistoryClient {
                 | Action::Transfer { fence, .. }
                 | Action::Change { fence, .. }
                 | Action::Revoke { fence, .. },
-                Some(OperationResponse::Over | OperationResponse::Released | OperationResponse::Unknown),
+                Some(OperationResponse::Ended | OperationResponse::Released | OperationResponse::Unknown),
             ) if self.rng.percent(80) => {
                 // Otherwise it acts on what is over once more.
                 self.mine.retain(|mine| mine.fence != *fence);

@@ -1,4 +1,4 @@
-//! Where clients and a server meet: the clock, the server's address, its deaths, and what to do with the notes.
+//! What clients and a server share: the clock, the address, when the server ended, and the recorded operations.
 
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -184,14 +184,14 @@ impl HistoryRun {
 }
 
 /// Nothing comes of a request after its process is gone; but who waits has its place in the ledger.
-fn operation_with_end(noted: RecordedOperation, deaths: &[u64]) -> Operation {
+fn operation_with_end(noted: RecordedOperation, end_times: &[u64]) -> Operation {
     let mut operation = noted.operation;
     if let Some(generation) = noted.lost_generation {
         let patience = match &operation.action {
             Action::Acquire { wait_ms, .. } => wait_ms * 1_000,
             _ => 0,
         };
-        operation.ended = deaths.get(generation).map(|gone| gone + patience);
+        operation.ended = end_times.get(generation).map(|gone| gone + patience);
     }
     operation
 }

@@ -29,7 +29,7 @@ pub fn parse_answer(action: &Action, response: &Response) -> Option<OperationRes
         }
         (200, Action::Release { .. } | Action::Revoke { .. }) => match response.lease_state() {
             "RELEASED" => OperationResponse::Released,
-            _ => OperationResponse::Over,
+            _ => OperationResponse::Ended,
         },
         (200 | 201, _) => {
             let grant = |granted: &Value| Grant {
@@ -47,7 +47,7 @@ pub fn parse_answer(action: &Action, response: &Response) -> Option<OperationRes
                 resource: text(&response.body["resource"]).unwrap_or_default(),
                 by: text(&response.body["holder"]),
             },
-            "EXPIRED" => OperationResponse::Over,
+            "EXPIRED" => OperationResponse::Ended,
             "NOT_FOUND" => OperationResponse::Unknown,
             "TOO_LATE" | "OUTCOME_UNKNOWN" => return None,
             "" | "INTERNAL" | "TOKEN_INVALID" | "KEY_REUSED" => panic!("{action}: {response:?}"),

@@ -66,8 +66,8 @@ fn many_hooks_at_once_start_one_server() {
     let asking: Vec<_> =
         payloads.iter().map(|payload| repo.spawn_hook("claude", payload.as_bytes())).collect();
     for child in asking {
-        let said = CommandOutput::from_output(child.wait_with_output().unwrap());
-        assert!(said.is_allowed() && said.output.is_empty(), "{said:?}");
+        let result = CommandOutput::from_output(child.wait_with_output().unwrap());
+        assert!(result.is_allowed() && result.output.is_empty(), "{result:?}");
     }
     assert_eq!(repo.server_pids().len(), 1);
     assert_eq!(repo.daemon_log().matches("listening on unix:").count(), 1, "{}", repo.daemon_log());
@@ -94,8 +94,8 @@ fn an_agent_with_another_runtime_folder_finds_the_same_server() {
     let daemon = repo.daemon_pid().unwrap();
     fs::create_dir(repo.path("elsewhere")).unwrap();
     fs::write(repo.path("payload"), repo.edit_payload("s2", "b").to_string()).unwrap();
-    let said = repo.shell("XDG_RUNTIME_DIR=\"$HOME/elsewhere\" \"$TENURE\" hook claude < ../payload");
-    assert!(said.is_allowed() && said.output.is_empty(), "{said:?}");
+    let result = repo.shell("XDG_RUNTIME_DIR=\"$HOME/elsewhere\" \"$TENURE\" hook claude < ../payload");
+    assert!(result.is_allowed() && result.output.is_empty(), "{result:?}");
     let files = repo.shell("XDG_RUNTIME_DIR=\"$HOME/elsewhere\" \"$TENURE\" files --json");
     assert!(files.output.contains("\"s1\"") && files.output.contains("\"s2\""), "{files:?}");
     assert_eq!((repo.server_pids(), repo.daemon_pid()), (vec![daemon], Some(daemon)));
@@ -105,12 +105,12 @@ fn an_agent_with_another_runtime_folder_finds_the_same_server() {
 fn ending_events_and_git_hooks_start_no_server() {
     let repo = TestRepository::new();
     for event in ["SessionEnd", "Stop", "SubagentStop", "PostToolUse"] {
-        let said = repo.run_hook("claude", repo.event_payload("s1", event).to_string().as_bytes());
-        assert_eq!((said.code, said.output.as_str()), (Some(0), ""), "{event}: {said:?}");
+        let result = repo.run_hook("claude", repo.event_payload("s1", event).to_string().as_bytes());
+        assert_eq!((result.code, result.output.as_str()), (Some(0), ""), "{event}: {result:?}");
     }
     for hook in ["pre-commit", "post-commit", "reference-transaction committed", "unheard-of"] {
-        let said = repo.shell(&format!("\"$TENURE\" hook git {hook}"));
-        assert_eq!((said.code, said.output.as_str()), (Some(0), ""), "{hook}: {said:?}");
+        let result = repo.shell(&format!("\"$TENURE\" hook git {hook}"));
+        assert_eq!((result.code, result.output.as_str()), (Some(0), ""), "{hook}: {result:?}");
     }
     assert!(repo.server_pids().is_empty() && repo.daemon_log().is_empty());
     let started = repo.run_hook("claude", repo.event_payload("s1", "SessionStart").to_string().as_bytes());
@@ -123,7 +123,7 @@ fn hook_ignores_url_and_token_in_the_environment() {
     let repo = TestRepository::new();
     fs::write(repo.path("payload"), repo.edit_payload("s1", "a").to_string()).unwrap();
     let line = "TENURE_URL=http://127.0.0.1:1 TENURE_TOKEN='no token' \"$TENURE\" hook claude < ../payload";
-    let said = repo.shell(line);
-    assert!(said.is_allowed() && said.output.is_empty(), "{said:?}");
+    let result = repo.shell(line);
+    assert!(result.is_allowed() && result.output.is_empty(), "{result:?}");
     assert!(repo.daemon_pid().is_some());
 }

@@ -68,17 +68,17 @@ fn every_write_is_denied_without_a_server_that_can_start() {
         for part in payloads.chunks(payloads.len().div_ceil(8)) {
             scope.spawn(move || {
                 for (agent, name, bytes) in part {
-                    let said = repo.run_hook(agent.as_str(), bytes);
+                    let result = repo.run_hook(agent.as_str(), bytes);
                     if calls(*agent, bytes) {
-                        assert!(is_denied(*agent, &said), "{name}: {said:?}");
+                        assert!(is_denied(*agent, &result), "{name}: {result:?}");
                         let fix = "tenure serve --listen none";
                         assert!(
-                            said.output.contains(fix) && said.output.contains("file/data"),
-                            "{name}: {said:?}"
+                            result.output.contains(fix) && result.output.contains("file/data"),
+                            "{name}: {result:?}"
                         );
                     } else {
-                        assert_eq!(said.code, Some(0), "{name}: {said:?}");
-                        assert!(!said.output.contains("deny"), "{name}: {said:?}");
+                        assert_eq!(result.code, Some(0), "{name}: {result:?}");
+                        assert!(!result.output.contains("deny"), "{name}: {result:?}");
                     }
                 }
             });
@@ -92,8 +92,8 @@ fn unusable_configuration_denies_with_the_reason() {
     let repo = TestRepository::new();
     for (text, why) in [("color = 'red'", "`color`"), ("socket = 'none'", "socket = \\\"none\\\"")] {
         repo.configure(text);
-        let said = repo.run_hook("claude", repo.edit_payload("s1", "a").to_string().as_bytes());
-        assert!(!said.is_allowed() && said.output.contains(why), "{said:?}");
+        let result = repo.run_hook("claude", repo.edit_payload("s1", "a").to_string().as_bytes());
+        assert!(!result.is_allowed() && result.output.contains(why), "{result:?}");
     }
     assert!(repo.server_pids().is_empty());
 }
@@ -103,17 +103,17 @@ fn invalid_payload_is_blocked_and_starts_no_server() {
     let repo = TestRepository::new();
     for payload in [&b""[..], b"{", b"[]", b"\xff\xfe", b"null"] {
         for agent in ["claude", "codex", "gemini", "cursor", "opencode"] {
-            let said = repo.run_hook(agent, payload);
-            let is_blocked = said.code == Some(2) && !said.errors.trim().is_empty();
-            assert!(is_blocked || said.output.contains("deny"), "{agent} {payload:?}: {said:?}");
+            let result = repo.run_hook(agent, payload);
+            let is_blocked = result.code == Some(2) && !result.errors.trim().is_empty();
+            assert!(is_blocked || result.output.contains("deny"), "{agent} {payload:?}: {result:?}");
         }
     }
     for agent in ["claude", "codex"] {
-        let said = repo.run_hook(agent, br#"{"hook_event_name": "PreToolUse"}"#);
-        assert_eq!(said.code, Some(2), "{agent}: {said:?}");
+        let result = repo.run_hook(agent, br#"{"hook_event_name": "PreToolUse"}"#);
+        assert_eq!(result.code, Some(2), "{agent}: {result:?}");
     }
-    let said = repo.run_hook("claude", &vec![b' '; (16 << 20) + 4_000_000]);
-    assert_eq!(said.code, Some(2), "{said:?}");
+    let result = repo.run_hook("claude", &vec![b' '; (16 << 20) + 4_000_000]);
+    assert_eq!(result.code, Some(2), "{result:?}");
     assert!(repo.server_pids().is_empty() && repo.daemon_log().is_empty());
 }
 
@@ -121,9 +121,9 @@ fn invalid_payload_is_blocked_and_starts_no_server() {
 fn misconfigured_hook_blocks_with_a_reason() {
     let repo = TestRepository::new();
     for arguments in [&["hook"][..], &["hook", "cladue"], &["hook", "claude", "more"], &["hook", "--agent"]] {
-        let said = repo.run(arguments);
-        assert_eq!((said.code, said.output.as_str()), (Some(2), ""), "{arguments:?}: {said:?}");
-        assert!(said.errors.contains("tenure install"), "{said:?}");
+        let result = repo.run(arguments);
+        assert_eq!((result.code, result.output.as_str()), (Some(2), ""), "{arguments:?}: {result:?}");
+        assert!(result.errors.contains("tenure install"), "{result:?}");
     }
     let help = repo.run(&["hook", "--help"]);
     assert_eq!(help.code, Some(0), "{help:?}");

@@ -29,10 +29,10 @@ fn denied_hook_retries_once_and_is_stopped_with_a_report() {
     let shown = repo.json(&["files", "--json"]);
     let waiter = &shown[0]["waiters"][0];
     assert_eq!((&waiter["session"], &waiter["state"]), (&json!("s2"), &json!("RETRY_PENDING")), "{shown}");
-    let said = two.finish_line();
+    let result = two.finish_line();
     assert!(now() - started_at >= Duration::from_secs(SOON.into()), "it waited");
-    let reason = said.denial_reason();
-    let answer: Value = serde_json::from_str(&said.output).unwrap();
+    let reason = result.denial_reason();
+    let answer: Value = serde_json::from_str(&result.output).unwrap();
     assert_eq!(answer["continue"], false, "the turn ends: {answer}");
     for part in [
         "`a`",
@@ -43,8 +43,8 @@ fn denied_hook_retries_once_and_is_stopped_with_a_report() {
     ] {
         assert!(reason.contains(part), "{part}: {reason}");
     }
-    let heartbeats = said.errors.lines().filter(|line| line.contains("contention"));
-    assert_eq!(heartbeats.count(), 1, "{said:?}");
+    let heartbeats = result.errors.lines().filter(|line| line.contains("contention"));
+    assert_eq!(heartbeats.count(), 1, "{result:?}");
     let reports = repo.json(&["report", "list", "--json"]);
     let report = &reports["reports"][0];
     assert_eq!(report["blockedFile"], "a", "{reports}");
@@ -64,8 +64,8 @@ fn file_that_is_free_at_the_retry_is_granted() {
     two.start_hook(&repo.edit_payload("s2", "a"));
     two.wait_for_contention();
     one.run_hook(&repo.event_payload("s1", "SessionEnd"));
-    let said = two.finish_line();
-    assert!(said.is_allowed(), "{said:?}");
+    let result = two.finish_line();
+    assert!(result.is_allowed(), "{result:?}");
     assert_eq!(repo.json(&["who", "a", "--json"])["file"]["owner"]["session"], "s2");
 }
 
@@ -74,8 +74,8 @@ fn file_that_is_free_at_the_retry_is_granted() {
 fn file_of_a_dead_owner_is_granted_without_contention() {
     let (repo, one, mut two) = contended(LATE);
     drop(one);
-    let said = two.run_hook(&repo.edit_payload("s2", "a"));
-    assert!(said.is_allowed() && !said.errors.contains("contention"), "{said:?}");
+    let result = two.run_hook(&repo.edit_payload("s2", "a"));
+    assert!(result.is_allowed() && !result.errors.contains("contention"), "{result:?}");
 }
 
 #[test]
@@ -88,8 +88,8 @@ fn signalled_hook_denies_while_it_is_waiting() {
         two.wait_for_contention();
         let hook = std::fs::read_to_string(repo.path("hook")).unwrap().trim().parse().unwrap();
         signal(hook, name);
-        let said = two.finish_line();
-        assert!(said.denial_reason().contains("told to end"), "{said:?}");
+        let result = two.finish_line();
+        assert!(result.denial_reason().contains("told to end"), "{result:?}");
     }
 }
 
@@ -106,8 +106,8 @@ fn signalled_hook_denies_before_the_server_responds() {
         // Signals 1, 2, 3 and 15 are bits 0, 1, 2 and 14.
         wait_until("the hook asks", || hook().is_some_and(|hook| caught(hook) & 0x4007 == 0x4007));
         signal(hook().unwrap(), name);
-        let said = two.finish_line();
-        assert!(said.denial_reason().contains("told to end"), "{name}: {said:?}");
+        let result = two.finish_line();
+        assert!(result.denial_reason().contains("told to end"), "{name}: {result:?}");
         std::fs::remove_file(repo.path("hook")).unwrap();
     }
     signal(daemon, "CONT");
@@ -143,8 +143,8 @@ fn killed_server_is_restarted_for_the_retry() {
     two.wait_for_contention();
     let first = repo.daemon_pid().unwrap();
     signal(first, "KILL");
-    let said = two.finish_line();
-    assert!(said.denial_reason().contains("waiting_for_instruction"), "{said:?}");
+    let result = two.finish_line();
+    assert!(result.denial_reason().contains("waiting_for_instruction"), "{result:?}");
     assert_ne!(repo.daemon_pid(), Some(first));
 }
 
@@ -159,9 +159,9 @@ fn codex_hook_does_not_wait_and_asks_for_a_later_retry() {
     });
     std::fs::write(repo.path("payload"), payload.to_string()).unwrap();
     let line = "\"$TENURE\" hook codex < ../payload";
-    let said = two.run_line(line);
-    assert!(said.denial_reason().contains("once more in"), "{said:?}");
-    assert!(!said.output.contains("continue") && !said.errors.contains("contention"), "{said:?}");
+    let result = two.run_line(line);
+    assert!(result.denial_reason().contains("once more in"), "{result:?}");
+    assert!(!result.output.contains("continue") && !result.errors.contains("contention"), "{result:?}");
     let again = two.run_line(line);
     assert!(again.denial_reason().contains("once more in"), "{again:?}");
     wait_until("the one retry is due", || {
@@ -178,6 +178,6 @@ fn warn_mode_allows_the_edit_and_informs_the_model() {
     repo.configure("[files]\nmode = 'warn'\n");
     let (mut one, mut two) = (FakeAgent::start(&repo, "one"), FakeAgent::start(&repo, "two"));
     assert!(one.run_hook(&repo.edit_payload("s1", "a")).is_allowed());
-    let said = two.run_hook(&repo.edit_payload("s2", "a"));
-    assert!(said.is_allowed() && said.output.contains("only warns"), "{said:?}");
+    let result = two.run_hook(&repo.edit_payload("s2", "a"));
+    assert!(result.is_allowed() && result.output.contains("only warns"), "{result:?}");
 }

@@ -38,9 +38,9 @@ impl Load {
     }
 
     /// One of the sessions that were accepted.
-    fn any(&self, chance: &mut Rng) -> Option<String> {
+    fn any(&self, rng: &mut Rng) -> Option<String> {
         let accepted = self.accepted.lock().unwrap();
-        let number = chance.index(accepted.len().max(1));
+        let number = rng.index(accepted.len().max(1));
         accepted.iter().nth(number).cloned()
     }
 
@@ -57,14 +57,14 @@ impl Load {
     }
 
     /// One request. An error: nobody knows what became of it.
-    fn ask(&self, client: &mut TestClient, chance: &mut Rng) -> std::io::Result<()> {
-        let (line, body) = match (chance.below(10), self.any(chance)) {
+    fn ask(&self, client: &mut TestClient, rng: &mut Rng) -> std::io::Result<()> {
+        let (line, body) = match (rng.below(10), self.any(rng)) {
             (0..=1, Some(id)) => (format!("DELETE /api/v3/sessions/{id}"), String::new()),
             (2, Some(id)) => (format!("GET /api/v3/sessions/{id}"), String::new()),
             (3, _) => ("GET /api/v3/sessions?state=RUNNING".to_owned(), String::new()),
             _ => {
-                let parameter = chance.percent(20).then_some("de");
-                let body = intent_body(CHANNELS[chance.index(CHANNELS.len())], parameter);
+                let parameter = rng.percent(20).then_some("de");
+                let body = intent_body(CHANNELS[rng.index(CHANNELS.len())], parameter);
                 ("POST /api/v3/intents".to_owned(), body)
             }
         };
@@ -100,8 +100,8 @@ impl Chaos {
         });
         let start = |number: u64| {
             let load = load.clone();
-            let chance = Rng::new(seed.wrapping_mul(1_000).wrapping_add(number));
-            std::thread::spawn(move || load.call(chance))
+            let rng = Rng::new(seed.wrapping_mul(1_000).wrapping_add(number));
+            std::thread::spawn(move || load.call(rng))
         };
         let callers = (1..=CALLERS).map(start).collect();
         Self { home, load, callers, rng: Rng::new(seed), seed }

@@ -55,7 +55,7 @@ fn start_with_wait_follows_changes_and_sets_the_exit_code() {
     let arguments = ["start", "--service", "1:0:19", "--profile", "hd", "--wait"];
     let answers =
         vec![accepted("NEW"), view("NEW", None, 3), view("STARTING", None, 5), view("RUNNING", None, 6)];
-    let (code, output, asked) = session(&arguments, answers);
+    let (code, output, requests) = session(&arguments, answers);
     assert_eq!(code, Some(0), "{output}");
     assert!(output.contains("RUNNING"), "{output}");
     let expected = [
@@ -64,7 +64,7 @@ fn start_with_wait_follows_changes_and_sets_the_exit_code() {
         "GET /api/v3/sessions/s1?waitMs=30000&since=3",
         "GET /api/v3/sessions/s1?waitMs=30000&since=5",
     ];
-    assert_eq!(lines(&asked), expected);
+    assert_eq!(lines(&requests), expected);
 
     let answers = vec![accepted("NEW"), view("NEW", None, 3), view("ENDED", Some("REJECTED_BUSY"), 4)];
     let (code, output, _) = session(&arguments, answers);
@@ -80,9 +80,9 @@ fn show_prints_the_state_and_fails_only_with_wait() {
     let ended = || vec![view("ENDED", Some("REJECTED_NO_TUNER"), 4)];
     assert_eq!(session(&["show", "s1"], ended()).0, Some(0));
     assert_eq!(session(&["show", "s1", "--wait"], ended()).0, Some(1));
-    let (_, output, asked) = session(&["show", "a/b", "--json"], ended());
+    let (_, output, requests) = session(&["show", "a/b", "--json"], ended());
     assert_eq!(serde_json::from_str::<Value>(&output).unwrap(), ended()[0].1);
-    assert_eq!(lines(&asked), ["GET /api/v3/sessions/a%2Fb"]);
+    assert_eq!(lines(&requests), ["GET /api/v3/sessions/a%2Fb"]);
     let unknown = json!({
         "type": "https://example.org/NOT_FOUND", "title": "There is nothing here", "status": 404, "code": "NOT_FOUND",
         "detail": "no such session",
@@ -94,11 +94,11 @@ fn show_prints_the_state_and_fails_only_with_wait() {
 
 #[test]
 fn stop_returns_at_once_unless_wait_is_set() {
-    let (code, output, asked) = session(&["stop", "s1"], vec![accepted("STOPPING")]);
-    assert_eq!((code, lines(&asked)), (Some(0), vec!["DELETE /api/v3/sessions/s1"]), "{output}");
+    let (code, output, requests) = session(&["stop", "s1"], vec![accepted("STOPPING")]);
+    assert_eq!((code, lines(&requests)), (Some(0), vec!["DELETE /api/v3/sessions/s1"]), "{output}");
     let answers = vec![accepted("STOPPING"), view("STOPPING", None, 8), view("ENDED", Some("STOPPED"), 9)];
-    let (code, output, asked) = session(&["stop", "s1", "--wait"], answers);
-    assert_eq!((code, asked.len()), (Some(0), 3), "{output}");
+    let (code, output, requests) = session(&["stop", "s1", "--wait"], answers);
+    assert_eq!((code, requests.len()), (Some(0), 3), "{output}");
     assert!(output.contains("STOPPED"), "{output}");
 }
 
@@ -109,12 +109,12 @@ fn list_shows_all_sessions_or_those_in_one_state() {
         vec![("200 OK", json!({ "sessions": sessions }))]
     };
     let both = [view("RUNNING", None, 2), view("ENDED", Some("REJECTED_BUSY"), 1)];
-    let (code, output, asked) = session(&["list"], sessions(&both));
-    assert_eq!((code, lines(&asked)), (Some(0), vec!["GET /api/v3/sessions"]));
+    let (code, output, requests) = session(&["list"], sessions(&both));
+    assert_eq!((code, lines(&requests)), (Some(0), vec!["GET /api/v3/sessions"]));
     assert!(output.starts_with("SESSION") && output.lines().count() == 3, "{output}");
-    let (_, output, asked) = session(&["list", "--state", "running"], sessions(&[]));
+    let (_, output, requests) = session(&["list", "--state", "running"], sessions(&[]));
     assert_eq!(
-        (output.as_str(), lines(&asked)),
+        (output.as_str(), lines(&requests)),
         ("No sessions.\n", vec!["GET /api/v3/sessions?state=RUNNING"])
     );
     let (_, output, _) = session(&["list", "--json"], sessions(&both));

@@ -79,9 +79,9 @@ fn api_leases_setting_is_reloaded_on_sighup_without_rejecting_intents() {
 #[test]
 fn missing_intent_secret_is_warned_about_and_a_rotated_one_finds_earlier_intents() {
     let folder = tempfile::tempdir().unwrap();
-    let wish = r#"{"serviceRef":"a","profileID":"hd"}"#;
+    let intent = r#"{"serviceRef":"a","profileID":"hd"}"#;
     let session = |served: &ServerProcess| {
-        served.request(LINE, &admin(folder.path()), wish).expect_status(202)["session_id"].clone()
+        served.request(LINE, &admin(folder.path()), intent).expect_status(202)["session_id"].clone()
     };
     let with = |variables: &[(&str, &str)]| {
         let mut command = serve_command(folder.path());

@@ -49,17 +49,17 @@ fn work(mut client: TestClient, prefix: &str, sender: &Sender<()>) -> Vec<Journa
         };
         let mut held = answer.held_lease();
         let _ = sender.send(());
-        let mut fate = LeaseOutcome::Live;
+        let mut outcome = LeaseOutcome::Live;
         if number % 3 == 0 {
             match client.renew(&held) {
                 Ok(answer) => {
                     assert_eq!(answer.status, 200, "{answer:?}");
                     held.expires_at_ms = answer.lease_expires_at_ms();
                 }
-                Err(_) => fate = LeaseOutcome::RenewedPerhaps,
+                Err(_) => outcome = LeaseOutcome::RenewedPerhaps,
             }
         } else if number % 3 == 1 {
-            fate = match client.release(&held) {
+            outcome = match client.release(&held) {
                 Ok(answer) => {
                     assert_eq!((answer.status, answer.lease_state()), (200, "RELEASED"));
                     LeaseOutcome::Released
@@ -67,7 +67,7 @@ fn work(mut client: TestClient, prefix: &str, sender: &Sender<()>) -> Vec<Journa
                 Err(_) => LeaseOutcome::ReleasedPerhaps,
             };
         }
-        journal.push(JournalEntry { name, held: Some(held), outcome: fate });
+        journal.push(JournalEntry { name, held: Some(held), outcome });
     }
     journal
 }
@@ -81,11 +81,11 @@ fn load(
     kill_after: Duration,
 ) -> Vec<JournalEntry> {
     let first = TestClient::connect(&served.address, data);
-    let (told, receiver) = std::sync::mpsc::channel();
+    let (sender, receiver) = std::sync::mpsc::channel();
     let start = |client: u64| {
-        let (connection, told) = (first.reconnect(), told.clone());
+        let (connection, sender) = (first.reconnect(), sender.clone());
         let prefix = format!("{prefix}.{client}");
-        std::thread::spawn(move || work(connection, &prefix, &told))
+        std::thread::spawn(move || work(connection, &prefix, &sender))
     };
     let clients: Vec<_> = (0..CLIENTS).map(start).collect();
     for _ in 0..grants {

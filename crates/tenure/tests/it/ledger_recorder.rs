@@ -399,9 +399,9 @@ impl LedgerRecorder {
         self.manifest("young", 50, &[("MUTATES", "src/")], 60_000);
         self.manifest("old", 45, &[("MUTATES", "src/lib.rs")], 60_000);
         let mut waiter = self.client.reconnect();
-        let wish =
+        let request =
             json!({ "resource": "deploy:staging", "holder": "ci-44", "ttlMs": HOUR, "waitMs": 600_000 });
-        waiter.send("POST /v1/leases", Some("request-3"), &wish.to_string()).unwrap();
+        waiter.send("POST /v1/leases", Some("request-3"), &request.to_string()).unwrap();
         self.waiting("deploy:staging", 1);
         sleep(Duration::from_millis(1_500));
     }

@@ -70,7 +70,7 @@ mod mcp_http;
 mod mcp_startup;
 mod no_secrets;
 mod passports;
-mod pruning;
+mod pruned_ledger;
 mod readme;
 mod real_agent_process;
 mod real_agents;

@@ -55,8 +55,8 @@ fn older_agent_is_queued_and_granted_at_its_turn() {
     let world = TestHome::new();
     let (young, old) = (agent(&world, "young"), agent(&world, "old"));
     let held = young.call_successfully("declare", json!({"touch": [{"path": "src/"}]}));
-    let wanted = json!({"touch": [{"path": "src/lib.rs", "action": "read"}], "priority_timestamp": 1});
-    let queued = old.call_successfully("declare", wanted.clone());
+    let manifest = json!({"touch": [{"path": "src/lib.rs", "action": "read"}], "priority_timestamp": 1});
+    let queued = old.call_successfully("declare", manifest.clone());
     assert_eq!(queued.verdict(), "WAIT");
     assert!(queued.data["askAgainAfterMs"].as_u64().unwrap() >= 1_000, "{queued:?}");
     says(&queued, &["WAIT", "young", "Do not touch", "with the same list"]);
@@ -66,7 +66,7 @@ fn older_agent_is_queued_and_granted_at_its_turn() {
     says(&holder, &["young has FILE:", "Waiting, the next one first: old"]);
 
     young.call_successfully("release", json!({"lease_ids": held.leases()}));
-    assert_eq!(old.call_successfully("declare", wanted).verdict(), "GRANTED");
+    assert_eq!(old.call_successfully("declare", manifest).verdict(), "GRANTED");
     says(&young.call_successfully("who", json!({"path": "other"})), &["Nobody has", "Nobody waits"]);
 }
 
@@ -74,7 +74,7 @@ fn older_agent_is_queued_and_granted_at_its_turn() {
 #[test]
 fn attempt_keeps_its_priority_across_connections() {
     let world = TestHome::new();
-    let priority = |said: &ToolResult| said.data["priority_timestamp"].as_u64().unwrap();
+    let priority = |result: &ToolResult| result.data["priority_timestamp"].as_u64().unwrap();
     let first = agent(&world, "ann");
     first.call_successfully("declare", json!({"touch": [{"path": "a"}]}));
     let priority_at_start = priority(&first.call_successfully("status", json!({})));
@@ -132,8 +132,8 @@ fn very_long_names_are_answered() {
     let ann = agent(&world, "ann");
     for length in [5_000, 70_000] {
         for (tool, argument) in [("who", "path"), ("status", "agent_id")] {
-            let said = ann.call(tool, json!({argument: "a".repeat(length)}));
-            assert!(!said.text.contains("is yours") && said.text.len() < 1_000, "{tool} {length}");
+            let result = ann.call(tool, json!({argument: "a".repeat(length)}));
+            assert!(!result.text.contains("is yours") && result.text.len() < 1_000, "{tool} {length}");
         }
     }
     ann.call_successfully("status", json!({}));
@@ -187,7 +187,7 @@ fn touch_without_a_lease_is_an_error_with_a_remedy() {
 fn restarting_agent_gets_more_time_for_its_leases() {
     let world = TestHome::new();
     let ann = agent(&world, "ann");
-    let remaining = |said: &ToolResult| said.data["leases"][0]["remainingMs"].as_u64().unwrap();
+    let remaining = |result: &ToolResult| result.data["leases"][0]["remainingMs"].as_u64().unwrap();
     let before = ann.call_successfully("declare", json!({"touch": [{"path": "a"}], "ttl_seconds": 60}));
     let after = ann.call_successfully("report", json!({"state": "DIE_RESTART"}));
     assert!(remaining(&after) > remaining(&before), "{after:?}");
@@ -206,8 +206,8 @@ fn agent_name_defaults_to_the_process_that_started_the_program() {
     assert_eq!(name(&named), "ann");
     named.call_successfully("declare", json!({"touch": [{"path": "a"}]}));
     assert_eq!(named.call_successfully("status", json!({})).data["session_id"], "s");
-    let said = named.call_successfully("status", json!({"agent_id": "bob"}));
-    assert_eq!(said.data["agent_id"], "bob");
+    let result = named.call_successfully("status", json!({"agent_id": "bob"}));
+    assert_eq!(result.data["agent_id"], "bob");
 }
 
 #[test]
@@ -220,12 +220,12 @@ fn agents_in_two_copies_of_a_project_conflict_below_a_common_root() {
         let mut command = world.command(&["mcp", "--agent", name]);
         McpAgent::start(command.args(root).current_dir(world.path(&format!("{name}/src"))))
     };
-    let wanted = json!({"touch": [{"path": "lib.rs"}]});
+    let manifest = json!({"touch": [{"path": "lib.rs"}]});
     let (one, two) = (start("one", &[]), start("two", &[]));
-    assert_eq!(one.call_successfully("declare", wanted.clone()).verdict(), "GRANTED");
-    assert_eq!(two.call_successfully("declare", wanted.clone()).verdict(), "GRANTED", "other files");
+    assert_eq!(one.call_successfully("declare", manifest.clone()).verdict(), "GRANTED");
+    assert_eq!(two.call_successfully("declare", manifest.clone()).verdict(), "GRANTED", "other files");
     let (one, two) = (start("one", &["--root", ".."]), start("two", &["--root", ".."]));
-    let granted = one.call_successfully("declare", wanted.clone());
+    let granted = one.call_successfully("declare", manifest.clone());
     assert_eq!(granted.data["leases"][0]["resource"], "FILE:src/lib.rs");
-    assert_eq!(two.call_successfully("declare", wanted).verdict(), "DIE");
+    assert_eq!(two.call_successfully("declare", manifest).verdict(), "DIE");
 }

@@ -103,16 +103,16 @@ impl McpAgent {
 
     /// The same, and it goes well.
     pub fn call_successfully(&self, name: &str, arguments: Value) -> ToolResult {
-        let said = self.call(name, arguments);
-        assert!(!said.is_error, "{said:?}");
-        said
+        let result = self.call(name, arguments);
+        assert!(!result.is_error, "{result:?}");
+        result
     }
 
     /// The same, and it does not.
     pub fn call_with_error(&self, name: &str, arguments: Value) -> ToolResult {
-        let said = self.call(name, arguments);
-        assert!(said.is_error, "{said:?}");
-        said
+        let result = self.call(name, arguments);
+        assert!(result.is_error, "{result:?}");
+        result
     }
 
     pub fn try_call(&self, name: &str, arguments: Value) -> Result<CallToolResult, ServiceError> {

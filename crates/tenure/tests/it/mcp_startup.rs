@@ -46,8 +46,8 @@ fn every_described_argument_is_accepted() {
             let result = agent.call_with_error(&tool.name, json!({ name.as_str(): [[]] }));
             assert!(!result.text.contains("unknown field"), "{} {name}: {result:?}", tool.name);
         }
-        let said = agent.call_with_error(&tool.name, json!({"something_else": 1}));
-        assert!(said.text.contains("unknown field `something_else`"), "{said:?}");
+        let result = agent.call_with_error(&tool.name, json!({"something_else": 1}));
+        assert!(result.text.contains("unknown field `something_else`"), "{result:?}");
     }
 }
 
@@ -63,9 +63,12 @@ fn unreachable_server_is_a_tool_error_with_a_remedy() {
         ("release", json!({})),
         ("report", json!({"state": "EXECUTING"})),
     ] {
-        let said = agent.call_with_error(tool, arguments);
-        assert_eq!(said.data["error"]["code"], "UNREACHABLE", "{tool}: {said:?}");
-        assert!(said.text.contains("tenure serve") && said.text.contains("do not edit"), "{tool}: {said:?}");
+        let result = agent.call_with_error(tool, arguments);
+        assert_eq!(result.data["error"]["code"], "UNREACHABLE", "{tool}: {result:?}");
+        assert!(
+            result.text.contains("tenure serve") && result.text.contains("do not edit"),
+            "{tool}: {result:?}"
+        );
     }
     assert!(agent.try_call("burn", json!({})).is_err(), "there is no such tool");
     assert_eq!(agent.disconnect(), (Some(0), String::new()));
@@ -85,14 +88,14 @@ fn invalid_arguments_are_rejected_without_repeating_their_values() {
         ("report", json!({"state": "hunter2"})),
         ("who", json!({})),
     ] {
-        let said = agent.call_with_error(tool, arguments.clone());
-        assert_eq!(said.data["error"]["code"], "INVALID", "{arguments}: {said:?}");
-        assert!(!said.text.contains("hunter2") && said.text.contains("What to do"), "{said:?}");
+        let result = agent.call_with_error(tool, arguments.clone());
+        assert_eq!(result.data["error"]["code"], "INVALID", "{arguments}: {result:?}");
+        assert!(!result.text.contains("hunter2") && result.text.contains("What to do"), "{result:?}");
     }
-    let said = agent.call_with_error("declare", json!({"touch": [{"path": "a"}], "ttl_seconds": "30"}));
-    assert!(said.text.contains("`ttl_seconds` is not as it should be"), "{said:?}");
-    let said = agent.call_with_error("declare", json!({"touch": "a", "wait_seconds": 1}));
-    assert!(said.text.contains("`touch` is not as it should be"), "{said:?}");
+    let result = agent.call_with_error("declare", json!({"touch": [{"path": "a"}], "ttl_seconds": "30"}));
+    assert!(result.text.contains("`ttl_seconds` is not as it should be"), "{result:?}");
+    let result = agent.call_with_error("declare", json!({"touch": "a", "wait_seconds": 1}));
+    assert!(result.text.contains("`touch` is not as it should be"), "{result:?}");
 }
 
 #[test]

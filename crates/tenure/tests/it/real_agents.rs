@@ -66,8 +66,8 @@ fn second_is_stopped(one: AgentKind, two: AgentKind) {
     let result = owner.wait();
     assert_eq!((result.code, first.is_done()), (Some(0), true), "{result:?}");
     second.resume();
-    let said = blocked.wait();
-    assert_eq!((said.code, second.is_done()), (Some(0), true), "{said:?}");
+    let result = blocked.wait();
+    assert_eq!((result.code, second.is_done()), (Some(0), true), "{result:?}");
     assert_eq!(stage.file_text(), BOTH, "{:?}", second.tool_results());
     assert_eq!(stage.reports().len(), 1);
     // What it goes on with is not committed; it knows whose that is.
@@ -92,8 +92,8 @@ fn waiting_agent_gets_the_file_after_the_owner_is_done() {
     stage.wait_for_waiter();
     first.resume();
     owner.wait();
-    let said = waiting.wait();
-    assert_eq!((said.code, second.is_done()), (Some(0), true), "{said:?}");
+    let result = waiting.wait();
+    assert_eq!((result.code, second.is_done()), (Some(0), true), "{result:?}");
     assert_eq!(stage.file_text(), BOTH, "{:?}", second.tool_results());
     assert!(stage.reports().is_empty());
     assert_eq!(stage.repository.ledger_events("lease.issued").len(), 2, "each edited what it had");
@@ -103,15 +103,15 @@ fn waiting_agent_gets_the_file_after_the_owner_is_done() {
 #[test]
 fn uncontended_edit_of_a_real_agent_is_unaffected_by_tenure() {
     for kind in [AgentKind::Claude, AgentKind::Codex] {
-        let mut heard = Vec::new();
+        let mut tool_results = Vec::new();
         for is_installed in [false, true] {
             let Some(stage) = RealAgentFixture::new(LATER) else { return };
             if is_installed {
                 stage.install(kind);
             }
             let model = stage.model(&[LOOK, FIRST, SECOND, ModelStep::Shell("git diff --stat")]);
-            let said = stage.start(kind, &model).wait();
-            assert_eq!((said.code, model.is_done()), (Some(0), true), "{said:?}");
+            let result = stage.start(kind, &model).wait();
+            assert_eq!((result.code, model.is_done()), (Some(0), true), "{result:?}");
             assert_eq!(stage.file_text(), BOTH, "{:?}", model.tool_results());
             // Its own words and the hooks' are all that the model has.
             let prompt = without_shell_path(&model.last_request());
@@ -120,7 +120,7 @@ fn uncontended_edit_of_a_real_agent_is_unaffected_by_tenure() {
                 && !stage.repository.ledger_events("lease.issued").is_empty();
             assert_eq!(is_leased, is_installed, "{kind:?}");
             let folder = stage.repository.path("");
-            heard.push(
+            tool_results.push(
                 model
                     .tool_results()
                     .iter()
@@ -128,8 +128,8 @@ fn uncontended_edit_of_a_real_agent_is_unaffected_by_tenure() {
                     .collect::<Vec<_>>(),
             );
         }
-        assert_eq!(heard[0].len(), 4, "{heard:?}");
-        assert_eq!(heard[0], heard[1], "{kind:?}");
+        assert_eq!(tool_results[0].len(), 4, "{tool_results:?}");
+        assert_eq!(tool_results[0], tool_results[1], "{kind:?}");
     }
 }
 

@@ -233,8 +233,8 @@ fn path() -> OsString {
 }
 
 /// What a model was told, in small letters, without the path of its shell: an agent says which one it is.
-pub fn without_shell_path(told: &str) -> String {
-    let prompt = told.to_lowercase();
+pub fn without_shell_path(prompt: &str) -> String {
+    let prompt = prompt.to_lowercase();
     let is_end = |letter: char| letter.is_whitespace() || matches!(letter, '"' | '\\' | '`' | ',' | ';');
     prompt.split(is_end).filter(|word| !word.ends_with("tenure-bash")).collect::<Vec<_>>().join(" ")
 }

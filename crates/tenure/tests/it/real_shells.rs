@@ -80,8 +80,8 @@ fn second_shell_fails(one: AgentKind, two: AgentKind, way: GuardMode) {
     let result = owner.wait();
     assert_eq!((result.code, first.is_done()), (Some(0), true), "{result:?}");
     second.resume();
-    let said = blocked.wait();
-    assert_eq!((said.code, second.is_done()), (Some(0), true), "{said:?}");
+    let result = blocked.wait();
+    assert_eq!((result.code, second.is_done()), (Some(0), true), "{result:?}");
     assert_eq!(stage.file_text(), BOTH, "{:?}", second.tool_results());
 }
 
@@ -100,8 +100,8 @@ fn file_changed_by_a_real_shell_is_held_against_the_tool_of_another_agent() {
         let second = stage
             .model(&[LOOK, ModelStep::Edit { file: "a.txt", from: "second", to: "of the second agent" }]);
         let blocked = stage.start(two, &second);
-        let said = blocked.wait();
-        assert_eq!(stage.reports().len(), 1, "{said:?}");
+        let result = blocked.wait();
+        assert_eq!(stage.reports().len(), 1, "{result:?}");
         assert_eq!(stage.file_text(), FIRST_ALONE);
     }
 }
@@ -114,10 +114,10 @@ fn uncontended_command_of_a_real_agent_mentions_no_locks() {
         stage.install(kind);
         let line = "echo third >> a.txt; echo new > b.txt; git add b.txt; git -c user.name=t -c user.email=t@example commit -qm b; cat a.txt b.txt";
         let model = stage.model(&[ModelStep::Shell(line)]);
-        let said = stage.start_wrapped(GuardMode::of(kind).through(), kind, &model).wait();
-        assert_eq!((said.code, model.is_done()), (Some(0), true), "{said:?}");
-        let heard = model.tool_results().pop().unwrap();
-        assert!(heard.trim_end().ends_with("first\nsecond\nthird\nnew"), "{heard}");
+        let result = stage.start_wrapped(GuardMode::of(kind).through(), kind, &model).wait();
+        assert_eq!((result.code, model.is_done()), (Some(0), true), "{result:?}");
+        let tool_result = model.tool_results().pop().unwrap();
+        assert!(tool_result.trim_end().ends_with("first\nsecond\nthird\nnew"), "{tool_result}");
         let prompt = without_shell_path(&model.last_request());
         assert!(!prompt.contains("tenure"), "{prompt}");
         assert_eq!(stage.file_text(), "first\nsecond\nthird\n");

@@ -154,10 +154,10 @@ fn interrupted_waiter_leaves_the_queue() {
     let mut waiting = home.run_command_under_lease("db:a", &[], "touch ran");
     let waiting = waiting.spawn().unwrap();
     let mut client = home.client();
-    let mut recall = move || client.show(&held.id).unwrap().body["lease"]["recall"]["waiting"].clone();
-    wait_until("it waits", || recall() == 1);
+    let mut waiting_count = move || client.show(&held.id).unwrap().body["lease"]["recall"]["waiting"].clone();
+    wait_until("it waits", || waiting_count() == 1);
     tenure_testkit::signal(waiting.id(), "INT");
     assert_eq!(waiting.wait_with_output().unwrap().status.code(), Some(130));
-    wait_until("nobody waits any more", || recall().is_null());
+    wait_until("nobody waits any more", || waiting_count().is_null());
     assert!(!home.path("ran").exists());
 }

@@ -21,11 +21,11 @@ fn thousand_runs_never_overlap_even_if_some_are_suspended_beyond_their_lease() {
     let (started, stopped) = (AtomicUsize::new(0), AtomicUsize::new(0));
     std::thread::scope(|scope| {
         for number in 0..RESOURCES * AT_ONCE {
-            let (home, begun, stopped) = (&home, &started, &stopped);
+            let (home, started, stopped) = (&home, &started, &stopped);
             scope.spawn(move || {
                 let resource = number % RESOURCES;
                 loop {
-                    let run = begun.fetch_add(1, Ordering::Relaxed);
+                    let run = started.fetch_add(1, Ordering::Relaxed);
                     if run >= RUNS {
                         break;
                     }
@@ -50,10 +50,10 @@ fn to_its_end(home: &TestHome, resource: usize, run: usize) {
 }
 
 fn stopped_beyond_its_lease(home: &TestHome, resource: usize, run: usize) {
-    let begun = home.path(&format!("begun-{run}"));
+    let marker = home.path(&format!("begun-{run}"));
     let mut child = locked(home, resource, "1s", &format!("echo > begun-{run}; sleep 30")).spawn().unwrap();
     // It may be lost before, on a busy machine: then there is nothing to stop.
-    wait_until("the command begins or is lost", || begun.exists() || child.try_wait().unwrap().is_some());
+    wait_until("the command begins or is lost", || marker.exists() || child.try_wait().unwrap().is_some());
     signal(child.id(), "STOP");
     sleep(Duration::from_millis(1_500));
     signal(child.id(), "CONT");

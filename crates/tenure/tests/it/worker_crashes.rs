@@ -203,8 +203,8 @@ fn worker_that_lost_its_leadership_ends_its_pipelines_and_exits() {
     home.wait_until_running(&session);
     home.revoke(GUARD);
     assert_eq!(worker.wait_for_exit(), Some(76));
-    let said = worker.read_error_line();
-    assert!(said.contains("the guard was lost"), "{said}");
+    let line = worker.read_error_line();
+    assert!(line.contains("the guard was lost"), "{line}");
     assert!(is_file_unlocked(&home.path("lock-0")));
     assert_eq!(home.active_leases().len(), 2, "nothing is free that it could not give back");
     let _next = home.start_ready_worker();

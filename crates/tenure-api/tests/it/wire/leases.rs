@@ -19,7 +19,7 @@ use super::{AT, LATER, Samples, agents, files, full_and_none, labels, list, some
 pub(super) fn add_samples(samples: &mut Samples) {
     samples.add_round_trip([LeaseState::Active, LeaseState::Expired, LeaseState::Released]);
     samples.add_round_trip(Code::ALL.iter().copied());
-    samples.add_round_trip([recall()]);
+    samples.add_round_trip([blocked_waiters()]);
     samples.add_round_trip(full_and_none(lease));
     samples.add_round_trip(full_and_none(lease_grant));
     samples.add_round_trip(full_and_none(|full| LeaseGrants {
@@ -243,11 +243,11 @@ pub(super) fn lease(full: bool) -> Lease {
         labels: labels(full),
         ended_at: some(full, LATER),
         end: some(full, "COMPLETED"),
-        recall: some(full, recall()),
+        recall: some(full, blocked_waiters()),
     }
 }
 
-fn recall() -> Recall {
+fn blocked_waiters() -> Recall {
     Recall { by: "ci-43".into(), waiting: 2, remaining_ms: 9_000 }
 }
 

@@ -38,11 +38,13 @@ fn is_below(namespace: &str, above: &str) -> bool {
 proptest! {
     // S2-107, O-16
     #[test]
-    fn parent_scope_allows_everything_a_child_scope_allows(whole in scope(), part in scope(), asked in candidate_name()) {
+    fn parent_scope_allows_everything_a_child_scope_allows(
+        whole in scope(), part in scope(), candidate in candidate_name(),
+    ) {
         if part.is_within(&whole) {
-            prop_assert!(!part.allows_work(&asked) || whole.allows_work(&asked));
-            prop_assert!(!part.allows_tool(&asked) || whole.allows_tool(&asked));
-            prop_assert!(!part.allows_namespace(&asked) || whole.allows_namespace(&asked));
+            prop_assert!(!part.allows_work(&candidate) || whole.allows_work(&candidate));
+            prop_assert!(!part.allows_tool(&candidate) || whole.allows_tool(&candidate));
+            prop_assert!(!part.allows_namespace(&candidate) || whole.allows_namespace(&candidate));
         } else {
             // There is something that only the part allows.
             let names = part.names();
@@ -59,13 +61,13 @@ proptest! {
 
     // S2-107
     #[test]
-    fn namespace_allows_itself_and_its_descendants(scope in scope(), asked in candidate_name()) {
-        let up = asked.split('/').any(|part| part == "..");
+    fn namespace_allows_itself_and_its_descendants(scope in scope(), candidate in candidate_name()) {
+        let up = candidate.split('/').any(|part| part == "..");
         let expected = match scope.names() {
             None => !up,
-            Some([_, _, namespaces]) => !up && namespaces.iter().any(|above| is_below(&asked, above)),
+            Some([_, _, namespaces]) => !up && namespaces.iter().any(|above| is_below(&candidate, above)),
         };
-        prop_assert_eq!(scope.allows_namespace(&asked), expected);
+        prop_assert_eq!(scope.allows_namespace(&candidate), expected);
     }
 
     // S2-110

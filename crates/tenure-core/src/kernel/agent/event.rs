@@ -130,8 +130,8 @@ impl AgentEvent {
         match self {
             AgentEvent::Began { rank, session, .. } => rank.agent.as_str().len() + session.len(),
             AgentEvent::Waits(pending) => {
-                let want = |want: &LeaseRequest| 64 + want.resource.as_str().len();
-                pending.rank.agent.as_str().len() + pending.requests.iter().map(want).sum::<usize>()
+                let request_size = |request: &LeaseRequest| 64 + request.resource.as_str().len();
+                pending.rank.agent.as_str().len() + pending.requests.iter().map(request_size).sum::<usize>()
             }
             AgentEvent::Left { .. } => 0,
             AgentEvent::Reported { agent, session, .. } => agent.as_str().len() + session.len(),

@@ -136,9 +136,9 @@ fn decode_issued(message: proto::LeaseIssued, tag: LedgerTag) -> Result<IssuedLe
 fn decode_wait(message: proto::WaitEvent) -> Result<Event, InvalidInput> {
     Ok(match message.event.ok_or_else(|| invalid("payload", "is empty"))? {
         wait_event::Event::Queued(queued) => Event::Queued(MessageCodec::from_message(queued)?),
-        wait_event::Event::Left(left) => {
-            let end = MessageCodec::from_message(left.end)?;
-            Event::Left { ticket: Ticket(left.ticket), at: Tick(left.tick), end }
+        wait_event::Event::Left(ended) => {
+            let end = MessageCodec::from_message(ended.end)?;
+            Event::Left { ticket: Ticket(ended.ticket), at: Tick(ended.tick), end }
         }
     })
 }

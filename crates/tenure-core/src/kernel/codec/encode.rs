@@ -90,8 +90,8 @@ fn encode_payload(event: &Event, stamp: EncodeContext<'_>, payload: &mut Protobu
             payload.append_message(&wait(proto::wait_event::Event::Queued(queued.to_message())));
         }
         Event::Left { ticket, at, end } => {
-            let left = proto::WaitLeft { ticket: ticket.0, end: end.to_message(), tick: at.0 };
-            payload.append_message(&wait(proto::wait_event::Event::Left(left)));
+            let ended = proto::WaitLeft { ticket: ticket.0, end: end.to_message(), tick: at.0 };
+            payload.append_message(&wait(proto::wait_event::Event::Left(ended)));
         }
         Event::File(event) => payload.append_message(&event.to_message()),
         Event::Intent(event) => payload.append_message(&event.to_message()),

@@ -58,23 +58,23 @@ macro_rules! fields {
     };
     (@pattern [$($name:tt)*] {
         $($field:ident: $stored:ident $(by $read:expr)?),*
-        $(; $outer:ident: flat $inner:ident { $($part:ident: $place:ident $(by $read_part:expr)?),* })?
+        $(; $outer:ident: flat $nested:ident { $($part:ident: $place:ident $(by $read_part:expr)?),* })?
     }) => {
-        $($name)* { $($field,)* $($outer: $inner { $($part),* },)? }
+        $($name)* { $($field,)* $($outer: $nested { $($part),* },)? }
     };
     (@message $message:ident {
         $($field:ident: $stored:ident $(by $read:expr)?),*
-        $(; $outer:ident: flat $inner:ident { $($part:ident: $place:ident $(by $read_part:expr)?),* })?
+        $(; $outer:ident: flat $nested:ident { $($part:ident: $place:ident $(by $read_part:expr)?),* })?
     }) => {
         proto::$message { $($stored: $field.to_message(),)* $($($place: $part.to_message(),)*)? }
     };
     (@value [$($name:tt)*] $message:ident {
         $($field:ident: $stored:ident $(by $read:expr)?),*
-        $(; $outer:ident: flat $inner:ident { $($part:ident: $place:ident $(by $read_part:expr)?),* })?
+        $(; $outer:ident: flat $nested:ident { $($part:ident: $place:ident $(by $read_part:expr)?),* })?
     }) => {
         $($name)* {
             $($field: fields!(@read $message.$stored $(, $read)?),)*
-            $($outer: $inner { $($part: fields!(@read $message.$place $(, $read_part)?)),* },)?
+            $($outer: $nested { $($part: fields!(@read $message.$place $(, $read_part)?)),* },)?
         }
     };
     (@read $value:expr) => { MessageCodec::from_message($value)? };
@@ -113,14 +113,15 @@ message_codec! {
     LeaseMode as i32: |mode| enum_number(*mode as u8), |number| enum_value("mode", &LeaseMode::ALL, number);
     RevocationCause as i32: |cause| enum_number(*cause as u8), |number| enum_value("cause", &RevocationCause::ALL, number);
     WaitEnd as i32: |end| enum_number(*end as u8), |number| enum_value("end", &WaitEnd::ALL, number);
-    Alternatives as Vec<String>: |others| others.iter().map(MessageCodec::to_message).collect(),
-        |names| Vec::from_message(names).map(|others: Vec<Resource>| Alternatives::new(others));
+    Alternatives as Vec<String>: |alternatives| alternatives.iter().map(MessageCodec::to_message).collect(),
+        |names| Vec::from_message(names).map(|alternatives: Vec<Resource>| Alternatives::new(alternatives));
     Labels as Vec<proto::Label>: |labels| labels.iter().map(label).collect(),
         |labels| Labels::parse(labels.iter().map(|label| (label.name.as_str(), label.value.as_str())));
     // No name is empty.
     Option<Holder> as String: |name| name.as_ref().map(MessageCodec::to_message).unwrap_or_default(),
         |text| if text.is_empty() { Ok(None) } else { Holder::parse(&text).map(Some) };
-    LeaseRequest as Option<proto::Want>: |want| Some(want.to_message()), |want| required("want", want);
+    LeaseRequest as Option<proto::Want>: |request| Some(request.to_message()),
+        |request| required("want", request);
     ClockReading as Option<proto::ClockReading>: |reading| Some(reading.to_message()),
         |reading| required("reading", reading);
 }

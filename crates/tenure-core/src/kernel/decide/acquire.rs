@@ -34,11 +34,12 @@ pub(super) fn acquire(
     }
 
     // What it has already is not in its own way, and neither is who waits for that.
-    let has = |want: &LeaseRequest, resource: &Resource| own_lease(draft, acquire, want, resource).is_some();
-    let choice = draft.assign_resources(&acquire.requests, QueuePosition::default(), has);
-    check_quota(draft, acquire, choice.as_ref().ok())?;
-    let short = match choice {
-        Ok(choice) => return grant(draft, acquire, &choice, authority),
+    let has =
+        |request: &LeaseRequest, resource: &Resource| own_lease(draft, acquire, request, resource).is_some();
+    let assignment = draft.assign_resources(&acquire.requests, QueuePosition::default(), has);
+    check_quota(draft, acquire, assignment.as_ref().ok())?;
+    let short = match assignment {
+        Ok(assignment) => return grant(draft, acquire, &assignment, authority),
         Err(short) => short,
     };
     match contention_action(acquire.contention_policy, draft.now) {
@@ -108,9 +109,12 @@ fn check(draft: &DecisionBuilder<'_>, acquire: &Acquire) -> Result<(), Rejection
         let reason = format!("names and labels have over {} bytes; ask in parts", limits.max_request_bytes);
         return Err(invalid("leases", reason));
     }
-    let most = limits.max_alternatives;
-    if acquire.requests.iter().any(|want| 1 + want.alternatives.len() > most.max(1)) {
-        return Err(invalid("leases", format!("names over {most} resources for one lease; name fewer")));
+    let max_alternatives = limits.max_alternatives;
+    if acquire.requests.iter().any(|request| 1 + request.alternatives.len() > max_alternatives.max(1)) {
+        return Err(invalid(
+            "leases",
+            format!("names over {max_alternatives} resources for one lease; name fewer"),
+        ));
     }
     if !can_be_assigned(&acquire.requests) {
         let reason = "names a resource twice, or too few for each lease to be on another; ask for each once";
@@ -121,7 +125,7 @@ fn check(draft: &DecisionBuilder<'_>, acquire: &Acquire) -> Result<(), Rejection
             format!("names {one} and {other}, which overlap and cannot both be held like that; ask for one");
         return Err(invalid("leases", reason));
     }
-    acquire.requests.iter().try_for_each(|want| check_ttl(draft, want.ttl))?;
+    acquire.requests.iter().try_for_each(|request| check_ttl(draft, request.ttl))?;
     if let ContentionPolicy::Queue { wait_timeout: patience } = acquire.contention_policy
         && patience > limits.max_wait
     {
@@ -147,59 +151,61 @@ pub(super) fn check_ttl(draft: &DecisionBuilder<'_>, ttl: TickDuration) -> Resul
 fn check_quota(
     draft: &DecisionBuilder<'_>,
     acquire: &Acquire,
-    choice: Option<&Assignment>,
+    assignment: Option<&Assignment>,
 ) -> Result<(), Rejection> {
-    let Some(most) = draft.state.limits().max_leases_per_principal else { return Ok(()) };
+    let Some(max) = draft.state.limits().max_leases_per_principal else { return Ok(()) };
     // A quota is for those who ask; sessions have bounds of their own.
     if acquire.principal.as_str() == ORCHESTRATOR_PRINCIPAL {
         return Ok(());
     }
-    let has = |want: &LeaseRequest, resource: &Resource| own_lease(draft, acquire, want, resource).is_some();
-    let missing = match choice {
-        Some(choice) => {
-            choice.pairs(&acquire.requests).filter(|(want, resource)| !has(want, resource)).count()
+    let has =
+        |request: &LeaseRequest, resource: &Resource| own_lease(draft, acquire, request, resource).is_some();
+    let missing = match assignment {
+        Some(assignment) => {
+            assignment.pairs(&acquire.requests).filter(|(request, resource)| !has(request, resource)).count()
         }
         // It gets nothing now; whatever it gets later, it is at least this.
         None => {
-            let wants = acquire.requests.iter();
-            wants.filter(|want| !want.resources().any(|resource| has(want, resource))).count()
+            let requests = acquire.requests.iter();
+            requests.filter(|request| !request.resources().any(|resource| has(request, resource))).count()
         }
     };
-    let room = most.checked_sub(missing).filter(|_| missing > 0);
-    let exceeds = match room {
-        Some(room) => draft.exceeds_usage(&acquire.principal, room, usize::MAX),
+    let allowed = max.checked_sub(missing).filter(|_| missing > 0);
+    let exceeds = match allowed {
+        Some(allowed) => draft.exceeds_usage(&acquire.principal, allowed, usize::MAX),
         None => missing > 0,
     };
-    if exceeds { Err(Rejection::QuotaExceeded { most }) } else { Ok(()) }
+    if exceeds { Err(Rejection::QuotaExceeded { max }) } else { Ok(()) }
 }
 
 fn grant(
     draft: &mut DecisionBuilder<'_>,
     acquire: &Acquire,
-    choice: &Assignment,
+    assignment: &Assignment,
     authority: Option<&Arc<Authority>>,
 ) -> Result<CommandOutcome, Rejection> {
     let (holder, principal, key) = (&acquire.holder, &acquire.principal, acquire.key);
     // All or nothing: whatever could end this half-way is asked before the first grant.
-    let own = |(want, resource): (&LeaseRequest, &Resource)| own_lease(draft, acquire, want, resource);
-    let missing = choice.pairs(&acquire.requests).filter(|chosen| own(*chosen).is_none()).count();
-    let has_time = |want: &LeaseRequest| draft.now.checked_add(want.ttl).is_some();
+    let own = |(request, resource): (&LeaseRequest, &Resource)| own_lease(draft, acquire, request, resource);
+    let missing = assignment.pairs(&acquire.requests).filter(|chosen| own(*chosen).is_none()).count();
+    let has_time = |request: &LeaseRequest| draft.now.checked_add(request.ttl).is_some();
     // Whether the holder has this already, and would have it for longer.
-    let gets_time = |(want, resource): (&LeaseRequest, &Resource)| {
-        let until = draft.now.saturating_add(want.ttl);
-        own((want, resource)).is_some_and(|(_, expires_at)| extends(expires_at.0, until.0))
+    let gets_time = |(request, resource): (&LeaseRequest, &Resource)| {
+        let until = draft.now.saturating_add(request.ttl);
+        own((request, resource)).is_some_and(|(_, expires_at)| extends(expires_at.0, until.0))
     };
     if missing > 0 {
         draft.check_may_grant()?;
-    } else if choice.pairs(&acquire.requests).any(gets_time) {
+    } else if assignment.pairs(&acquire.requests).any(gets_time) {
         draft.check_may_renew()?;
     }
-    let outlives = |(want, resource): (&LeaseRequest, &Resource)| {
-        let lease = own((want, resource)).and_then(|(fence, _)| draft.state.find_lease(fence));
+    let outlives = |(request, resource): (&LeaseRequest, &Resource)| {
+        let lease = own((request, resource)).and_then(|(fence, _)| draft.state.find_lease(fence));
         let end = lease.and_then(|lease| draft.parent_expires_at(lease));
-        end.filter(|end| draft.now.saturating_add(want.ttl) > *end)
+        end.filter(|end| draft.now.saturating_add(request.ttl) > *end)
     };
-    if let Some(end) = choice.pairs(&acquire.requests).filter(|chosen| gets_time(*chosen)).find_map(outlives)
+    if let Some(end) =
+        assignment.pairs(&acquire.requests).filter(|chosen| gets_time(*chosen)).find_map(outlives)
     {
         return Err(Rejection::OutlivesParent { remaining: end.since(draft.now) });
     }
@@ -207,16 +213,16 @@ fn grant(
         return Err(Rejection::Exhausted);
     }
     let mut leases = Vec::with_capacity(acquire.requests.len());
-    for (want, resource) in choice.pairs(&acquire.requests) {
-        let fence = match own_lease(draft, acquire, want, resource) {
+    for (request, resource) in assignment.pairs(&acquire.requests) {
+        let fence = match own_lease(draft, acquire, request, resource) {
             Some((fence, expires_at)) => {
-                let until = draft.now.checked_add(want.ttl).ok_or(Rejection::Exhausted)?;
+                let until = draft.now.checked_add(request.ttl).ok_or(Rejection::Exhausted)?;
                 if extends(expires_at.0, until.0) {
                     draft.push(Event::Renewed {
                         lease: fence,
                         at: draft.now,
                         expires_at: until,
-                        ttl: want.ttl,
+                        ttl: request.ttl,
                     });
                 }
                 fence
@@ -226,7 +232,7 @@ fn grant(
                 draft.issue(Grant {
                     holder,
                     principal,
-                    request: want,
+                    request,
                     resource,
                     key,
                     ticket,
@@ -245,7 +251,7 @@ fn grant(
 fn own_lease(
     draft: &DecisionBuilder<'_>,
     acquire: &Acquire,
-    want: &LeaseRequest,
+    request: &LeaseRequest,
     resource: &Resource,
 ) -> Option<(Fence, Tick)> {
     let state = draft.state;
@@ -255,13 +261,13 @@ fn own_lease(
     let slot = state.find_resource(resource)?;
     let mut leases = state.leases_on(slot);
     let own = leases.find(|lease| {
-        lease.terms.mode == want.mode
+        lease.terms.mode == request.mode
             && draft.is_active(lease)
             && *state.holder_name(lease.holder) == acquire.holder
     });
     let served = || {
         let mut granted = draft.grants_on(resource);
-        granted.find(|issued| issued.mode == want.mode && issued.holder == acquire.holder)
+        granted.find(|issued| issued.mode == request.mode && issued.holder == acquire.holder)
     };
     own.map(|lease| (lease.fence, lease.terms.expires_at))
         .or_else(|| served().map(|issued| (issued.fence, issued.expires_at)))
@@ -277,20 +283,20 @@ fn queue(
     if acquire.requests.len() > limits.max_leases_per_queued_request
         || acquire.byte_size() > limits.max_queued_request_bytes
     {
-        let (wants, bytes) = (limits.max_leases_per_queued_request, limits.max_queued_request_bytes);
+        let (leases, bytes) = (limits.max_leases_per_queued_request, limits.max_queued_request_bytes);
         let reason =
-            format!("is too large to wait: at most {wants} leases and {bytes} bytes; ask without waiting");
+            format!("is too large to wait: at most {leases} leases and {bytes} bytes; ask without waiting");
         return Err(InvalidInput::new("leases", reason).into());
     }
-    let full = |what: &str, most| Err(Rejection::QueueFull { what: what.into(), max: most });
-    let most = limits.max_waiters_per_resource;
+    let full = |what: &str, max| Err(Rejection::QueueFull { what: what.into(), max });
+    let max = limits.max_waiters_per_resource;
     let mut resources = acquire.requests.iter().flat_map(LeaseRequest::resources);
-    if let Some(resource) = resources.find(|resource| draft.waiter_count(resource) >= most) {
-        return full(resource.as_str(), most);
+    if let Some(resource) = resources.find(|resource| draft.waiter_count(resource) >= max) {
+        return full(resource.as_str(), max);
     }
-    let most = limits.max_waiters_per_principal;
-    if most == 0 || draft.exceeds_usage(&acquire.principal, usize::MAX, most - 1) {
-        return full(acquire.principal.as_str(), most);
+    let max = limits.max_waiters_per_principal;
+    if max == 0 || draft.exceeds_usage(&acquire.principal, usize::MAX, max - 1) {
+        return full(acquire.principal.as_str(), max);
     }
     if let Some(cycle) = draft.find_cycle(&acquire.holder, &acquire.requests) {
         return Err(Rejection::Deadlock { cycle });
@@ -320,10 +326,14 @@ fn queued_outcome(
         let older = queue.take_while(|waiting| waiting.queued.ticket < queued.ticket);
         older.filter(|waiting| draft.is_waiting(waiting)).count()
     };
-    // Any one of a want's resources will do, so the shortest queue counts; all wants are needed, so the longest does.
-    let shortest = |want: &LeaseRequest| want.resources().map(ahead).min().unwrap_or(0);
+    // One resource of a lease request suffices, so its shortest queue counts. All requests are needed, so the longest of
+    // these counts.
+    let shortest = |request: &LeaseRequest| request.resources().map(ahead).min().unwrap_or(0);
     let position = 1 + queued.requests.iter().map(shortest).max().unwrap_or(0);
-    let each = queued.requests.iter().flat_map(|want| want.resources().map(|resource| (resource, want.mode)));
+    let each = queued
+        .requests
+        .iter()
+        .flat_map(|request| request.resources().map(|resource| (resource, request.mode)));
     let blockers = each.flat_map(|(resource, mode)| draft.blockers(resource, mode, place));
     let mut blocked_by: Vec<_> = blockers.map(|blocker| blocker.holder.clone()).collect();
     blocked_by.sort_unstable();

@@ -19,7 +19,7 @@ pub(super) fn release(
     let lease = match super::active_lease(draft, fence, Some(claim)) {
         Ok(lease) => lease,
         Err(Rejection::Ended { .. }) => return Ok(CommandOutcome::Released { lease: fence }),
-        Err(refusal) => return Err(refusal),
+        Err(rejection) => return Err(rejection),
     };
     draft.release(lease, reason);
     Ok(CommandOutcome::Released { lease: fence })

@@ -58,12 +58,12 @@ fn dispatch(draft: &mut DecisionBuilder<'_>, command: &Command) -> Result<Comman
         Command::Intent(command) => intent::decide(draft, command),
         Command::Work(command) => work::decide(draft, command),
         // Whose turn came while nothing could be granted.
-        Command::ServeWaiters { max_waiters: most } => {
+        Command::ServeWaiters { max_waiters } => {
             draft.check_may_grant()?;
-            Ok(CommandOutcome::Swept { more: draft.serve_oldest_waiters(*most) })
+            Ok(CommandOutcome::Swept { more: draft.serve_oldest_waiters(*max_waiters) })
         }
         // The sweep makes notices prompt; it does not make grants safe.
-        Command::Expire { max_ended: most } => Ok(CommandOutcome::Swept { more: draft.sweep(*most) }),
+        Command::Expire { max_ended } => Ok(CommandOutcome::Swept { more: draft.sweep(*max_ended) }),
     }
 }
 

@@ -51,10 +51,10 @@ fn first_blocker(
 ) -> Option<(Holder, Tick)> {
     let state = draft.state;
     let resource = state.resource_name(lease.resource);
-    let others = state.leases_overlapping(resource).filter(|other| other.fence != lease.fence);
-    let mut others =
-        others.filter(|other| draft.is_active(other) && !other.terms.mode.is_compatible(change.mode));
-    if let Some(other) = others.next() {
+    let overlapping = state.leases_overlapping(resource).filter(|other| other.fence != lease.fence);
+    let mut overlapping =
+        overlapping.filter(|other| draft.is_active(other) && !other.terms.mode.is_compatible(change.mode));
+    if let Some(other) = overlapping.next() {
         return Some((state.holder_name(other.holder).clone(), other.terms.expires_at));
     }
     // Whoever was let in on the way, by a wait or a lease that was found to be over.
@@ -62,11 +62,11 @@ fn first_blocker(
     if let Some(issued) = served.find(|issued| !issued.mode.is_compatible(change.mode)) {
         return Some((issued.holder.clone(), issued.expires_at));
     }
-    let newly_apart =
+    let new_conflicts =
         ModeSet::conflicting_with(change.mode).difference(ModeSet::conflicting_with(lease.terms.mode));
     let overtaken = state.slots_overlapping(resource).find_map(|slot| {
         let is_overtaken = |waiting: &&QueueEntry| {
-            waiting.modes_on(slot).intersects(newly_apart) && draft.is_waiting(waiting)
+            waiting.modes_on(slot).intersects(new_conflicts) && draft.is_waiting(waiting)
         };
         state.queue_on(slot).find(is_overtaken)
     });
@@ -133,10 +133,10 @@ pub(super) fn transfer(
     if !draft.state.can_use_holder(to, principal, draft.now) {
         return Err(Rejection::HolderTaken { holder: to.clone() });
     }
-    if let Some(most) = draft.state.limits().max_leases_per_principal {
+    if let Some(max) = draft.state.limits().max_leases_per_principal {
         let own = draft.state.principal_of(lease.holder).1 == principal;
-        if !own && (most == 0 || draft.exceeds_usage(principal, most - 1, usize::MAX)) {
-            return Err(Rejection::QuotaExceeded { most });
+        if !own && (max == 0 || draft.exceeds_usage(principal, max - 1, usize::MAX)) {
+            return Err(Rejection::QuotaExceeded { max });
         }
     }
     check_overlapping_leases(draft, lease, to)?;
@@ -162,13 +162,13 @@ fn check_overlapping_leases(
 ) -> Result<(), Rejection> {
     let state = draft.state;
     let resource = state.resource_name(lease.resource);
-    let mut others = state.leases_overlapping(resource).filter(|other| other.fence != lease.fence);
-    let apart = others.find(|other| {
+    let mut overlapping = state.leases_overlapping(resource).filter(|other| other.fence != lease.fence);
+    let conflict = overlapping.find(|other| {
         draft.is_active(other)
             && !other.terms.mode.is_compatible(lease.terms.mode)
             && state.holder_name(other.holder) != to
     });
-    let Some(other) = apart else { return Ok(()) };
+    let Some(other) = conflict else { return Ok(()) };
     let (resource, holder) = (state.resource_name(other.resource), state.holder_name(other.holder).clone());
     let waiting = draft.waiter_count(resource);
     Err(Rejection::Held { resource: resource.clone(), holder, until: other.terms.expires_at, waiting })
@@ -201,12 +201,12 @@ pub(super) fn reissue_lease(
     let by = state.principal_of(lease.holder).1;
     draft.revoke(lease, RevocationCause::Transferred, by, successor.detail);
     let resource = state.resource_name(lease.resource);
-    let want = LeaseRequest::new(resource.clone(), successor.mode, lease.terms.ttl, successor.nonce);
-    let want = want.with_labels(lease.terms.labels.clone());
+    let request = LeaseRequest::new(resource.clone(), successor.mode, lease.terms.ttl, successor.nonce);
+    let request = request.with_labels(lease.terms.labels.clone());
     let fence = draft.issue(Grant {
         holder: successor.holder,
         principal: successor.principal,
-        request: &want,
+        request: &request,
         resource,
         key: None,
         ticket: None,

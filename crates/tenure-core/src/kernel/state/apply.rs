@@ -123,8 +123,9 @@ impl KernelState {
             let own = queued.holder == issued.holder && queued.key == issued.key;
             ensure(own, "its ticket is somebody else's")?;
             ensure(!is_expired(issued.at.0, queued.until.0), "its ticket was over")?;
-            let wanted = resource.slot().is_some_and(|slot| waiting.modes_on(slot).contains(issued.mode));
-            ensure(wanted, "its ticket is for something else")?;
+            let is_requested =
+                resource.slot().is_some_and(|slot| waiting.modes_on(slot).contains(issued.mode));
+            ensure(is_requested, "its ticket is for something else")?;
         }
         if let Some(key) = issued.key
             && let Some(principal) = self.find_principal(&issued.principal)
@@ -199,7 +200,7 @@ impl KernelState {
         ensure(has_duration(queued.at.0, queued.until.0), "it waits no time")?;
         ensure(!queued.requests.is_empty(), "it waits for nothing")?;
         ensure(can_be_assigned(&queued.requests), "it waits for one resource twice")?;
-        let last = |want: &LeaseRequest| want.ttl > TickDuration(0);
+        let last = |request: &LeaseRequest| request.ttl > TickDuration(0);
         ensure(queued.requests.iter().all(last), "it waits for a lease of no time")?;
         let holder = self.holders.look_up(queued.holder.as_str());
         let own = self.can_use_holder_at(holder.slot(), &queued.principal, queued.at)
@@ -215,8 +216,10 @@ impl KernelState {
         }
 
         let holder = self.intern_holder(holder, &queued.holder, &queued.principal);
-        let each =
-            queued.requests.iter().flat_map(|want| want.resources().map(|resource| (resource, want.mode)));
+        let each = queued
+            .requests
+            .iter()
+            .flat_map(|request| request.resources().map(|resource| (resource, request.mode)));
         let mut intern =
             |resource: &Resource| self.intern_resource(self.resources.look_up(resource.as_str()), resource);
         let resources: Vec<_> = each.map(|(resource, mode)| (intern(resource), mode)).collect();
@@ -306,9 +309,9 @@ impl KernelState {
     }
 
     fn intern_resource(&mut self, spot: Lookup, name: &Resource) -> Slot {
-        let fresh =
+        let new_entry =
             || ResourceEntry { name: name.clone(), leases: SmallList::None, queue: Default::default() };
-        let slot = self.resources.get_or_insert(spot, fresh);
+        let slot = self.resources.get_or_insert(spot, new_entry);
         if spot.slot().is_none() {
             self.overlaps.insert(name, slot);
         }
@@ -329,13 +332,13 @@ impl KernelState {
         // Nearly always it belonged to the same before, who need not be looked for then.
         let same = before.filter(|before| self.principals.get(*before).name == *principal);
         let principal = same.unwrap_or_else(|| {
-            let fresh = || PrincipalEntry {
+            let new_entry = || PrincipalEntry {
                 name: principal.clone(),
                 leases: 0,
                 requested_leases: 0,
                 queue_entry_count: 0,
             };
-            self.principals.get_or_insert(self.principals.look_up(principal.as_str()), fresh)
+            self.principals.get_or_insert(self.principals.look_up(principal.as_str()), new_entry)
         });
         let slot = self.holders.get_or_insert(spot, || HolderEntry {
             name: name.clone(),

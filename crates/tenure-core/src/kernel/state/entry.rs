@@ -166,7 +166,7 @@ impl QueueEntry {
         self.resource_modes.iter().map(|(slot, _)| *slot)
     }
 
-    /// How it would have the resource at `slot`: in one mode, or in one of several where two of its wants name it.
+    /// How it would have the resource at `slot`: in one mode, or in one of several where two of its requests name it.
     pub(crate) fn modes_on(&self, slot: Slot) -> ModeSet {
         let found = self.resource_modes.iter().find(|(resource, _)| *resource == slot);
         found.map_or(ModeSet::default(), |(_, modes)| *modes)

@@ -25,8 +25,8 @@ impl KernelState {
         principal
     }
 
-    /// Enters a wait. `resources` stand where its wants name them: for each want each of its resources, with the
-    /// mode in which it is wanted. Says to whom its holder belongs.
+    /// Inserts a queue entry. `resources` are in the order of its requests: for each request all of its resources, with
+    /// the requested mode. Returns the principal of its holder.
     pub(super) fn insert_queue_entry(
         &mut self,
         queued: QueuedAcquire,

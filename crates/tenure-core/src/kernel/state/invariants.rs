@@ -73,27 +73,27 @@ impl KernelState {
             "waits and their ends differ in count".into()
         })?;
         let queued: usize = self.resources.iter().map(|(_, resource)| resource.queue.len()).sum();
-        let wanted: usize = self.queue_entries.values().map(|waiting| waiting.resource_modes.len()).sum();
-        ensure(queued == wanted, || "waits and queues differ in count".into())?;
+        let requested: usize = self.queue_entries.values().map(|waiting| waiting.resource_modes.len()).sum();
+        ensure(queued == requested, || "waits and queues differ in count".into())?;
         for (ticket, waiting) in &self.queue_entries {
             let end = (waiting.queued.until, *ticket);
             ensure(self.queue_deadlines.contains(&end), || format!("{ticket:?} not by end"))?;
             let holder = self.holders.get(waiting.holder);
             ensure(holder.tickets.contains(ticket), || format!("{ticket:?} not with its holder"))?;
-            let mut wanted: BTreeMap<&Resource, ModeSet> = BTreeMap::new();
-            for (want, resource) in waiting
+            let mut requested: BTreeMap<&Resource, ModeSet> = BTreeMap::new();
+            for (request, resource) in waiting
                 .queued
                 .requests
                 .iter()
-                .flat_map(|want| want.resources().map(move |resource| (want, resource)))
+                .flat_map(|request| request.resources().map(move |resource| (request, resource)))
             {
-                let modes = wanted.entry(resource).or_default();
-                *modes = modes.with(want.mode);
+                let modes = requested.entry(resource).or_default();
+                *modes = modes.with(request.mode);
             }
             let places =
                 waiting.resource_modes.iter().map(|(slot, modes)| (self.resource_name(*slot), *modes));
             let places: BTreeMap<&Resource, ModeSet> = places.collect();
-            ensure(places == wanted, || format!("{ticket:?} does not wait for what it wants"))?;
+            ensure(places == requested, || format!("{ticket:?} does not wait for what it wants"))?;
             for resource in waiting.resources() {
                 let queue = &self.resources.get(resource).queue;
                 ensure(queue.contains(*ticket), || format!("{ticket:?} not in its queue"))?;
@@ -106,12 +106,13 @@ impl KernelState {
         for (slot, principal) in self.principals.iter() {
             let own = || self.holders.iter().filter(|(_, holder)| holder.principal == slot);
             let leases: usize = own().map(|(_, holder)| holder.leases.len()).sum();
-            let waits: usize = own().map(|(_, holder)| holder.tickets.len()).sum();
-            let wants = own().flat_map(|(holder, _)| self.queue_entries_of(holder));
-            let wanted: usize = wants.map(|waiting| waiting.queued.requests.len()).sum();
+            let waiters: usize = own().map(|(_, holder)| holder.tickets.len()).sum();
+            let entries = own().flat_map(|(holder, _)| self.queue_entries_of(holder));
+            let requested: usize = entries.map(|waiting| waiting.queued.requests.len()).sum();
             let counted = (principal.leases, principal.queue_entry_count, principal.requested_leases);
-            let wrong = || format!("{}: counted {counted:?}, has {leases} {waits} {wanted}", principal.name);
-            ensure(counted == (leases, waits, wanted), wrong)?;
+            let wrong =
+                || format!("{}: counted {counted:?}, has {leases} {waiters} {requested}", principal.name);
+            ensure(counted == (leases, waiters, requested), wrong)?;
         }
         Ok(())
     }
@@ -121,9 +122,9 @@ impl KernelState {
             let idle = holder.leases.is_empty() && holder.tickets.is_empty();
             ensure(idle == holder.idle.is_some(), || format!("{} rests: {idle}", holder.name))?;
         }
-        let resting = self.holders.iter().filter_map(|(slot, holder)| Some((holder.idle?.number, slot)));
-        let resting: BTreeMap<_, _> = resting.collect();
-        ensure(resting == self.idle_holders, || "those who rest and their list differ".into())?;
+        let idle = self.holders.iter().filter_map(|(slot, holder)| Some((holder.idle?.number, slot)));
+        let idle: BTreeMap<_, _> = idle.collect();
+        ensure(idle == self.idle_holders, || "those who rest and their list differ".into())?;
         Ok(())
     }
 

@@ -188,8 +188,8 @@ impl KernelState {
 
     /// Says what there is room for. Part of the configuration, not of the ledger: what events add up to is the
     /// same whatever it says.
-    pub fn set_admission_level(&mut self, granting: AdmissionLevel) {
-        self.admission_level = granting;
+    pub fn set_admission_level(&mut self, level: AdmissionLevel) {
+        self.admission_level = level;
     }
 
     /// Until when nothing may be granted, if that is still to come at `now`.
@@ -309,14 +309,14 @@ impl KernelState {
 
     /// The leases that are over at `now` and not announced, oldest end first.
     pub(crate) fn expired_leases(&self, now: Tick) -> impl Iterator<Item = &LeaseEntry> {
-        let over = self.expiries.iter().take_while(move |(tick, _)| is_expired(now.0, tick.0));
-        over.filter_map(|(_, fence)| self.find_lease(fence))
+        let expired = self.expiries.iter().take_while(move |(tick, _)| is_expired(now.0, tick.0));
+        expired.filter_map(|(_, fence)| self.find_lease(fence))
     }
 
     /// The waits that are over at `now` and not announced, oldest end first.
     pub(crate) fn timed_out_queue_entries(&self, now: Tick) -> impl Iterator<Item = &QueueEntry> {
-        let over = self.queue_deadlines.iter().take_while(move |(tick, _)| is_expired(now.0, tick.0));
-        over.filter_map(|(_, ticket)| self.queue_entries.get(ticket))
+        let timed_out = self.queue_deadlines.iter().take_while(move |(tick, _)| is_expired(now.0, tick.0));
+        timed_out.filter_map(|(_, ticket)| self.queue_entries.get(ticket))
     }
 
     /// Whether `principal` may use `holder` as a name: nobody else holds, waits, or recently did, under it.

@@ -146,10 +146,10 @@ impl KernelState {
             ensure(same, || format!("{name} is found in a wrong place"))?;
             for (_, other) in self.overlaps.overlapping(name) {
                 for lease in self.leases_on(slot) {
-                    let apart = |one: &&LeaseEntry| {
+                    let conflicts = |one: &&LeaseEntry| {
                         !one.terms.mode.is_compatible(lease.terms.mode) && one.holder != lease.holder
                     };
-                    let found = self.leases_on(other).find(apart);
+                    let found = self.leases_on(other).find(conflicts);
                     ensure(found.is_none(), || {
                         format!("{name} and {} are both held", self.resource_name(other))
                     })?;
@@ -175,17 +175,17 @@ mod tests {
         #[test]
         fn overlap_index_matches_a_linear_search(
             names in proptest::collection::btree_set("(FILE:|SYMBOL:|work:)(a|b|/|\\*|ä){0,5}", 1..24),
-            asked in "(FILE:|work:)(a|b|/|\\*|ä){0,5}",
+            query in "(FILE:|work:)(a|b|/|\\*|ä){0,5}",
         ) {
             let names: Vec<Resource> = names.iter().map(|name| Resource::parse(name).unwrap()).collect();
             let (mut slab, mut reaches) = (Slab::default(), OverlapIndex::default());
             let slots: Vec<Slot> = names.iter().map(|name| slab.insert(name.clone())).collect();
             names.iter().zip(&slots).for_each(|(name, slot)| reaches.insert(name, *slot));
-            for asked in names.iter().chain([&Resource::parse(&asked).unwrap()]) {
-                let has = |other: &Resource| other != asked && overlaps(asked.as_str(), other.as_str());
+            for query in names.iter().chain([&Resource::parse(&query).unwrap()]) {
+                let has = |other: &Resource| other != query && overlaps(query.as_str(), other.as_str());
                 let expected: BTreeSet<&Resource> = names.iter().filter(|name| has(name)).collect();
-                let found: Vec<&Resource> = reaches.overlapping(asked).map(|(_, slot)| slab.get(slot)).collect();
-                prop_assert_eq!(found.len(), expected.len(), "{} of {:?}", asked, found);
+                let found: Vec<&Resource> = reaches.overlapping(query).map(|(_, slot)| slab.get(slot)).collect();
+                prop_assert_eq!(found.len(), expected.len(), "{} of {:?}", query, found);
                 prop_assert_eq!(found.into_iter().collect::<BTreeSet<_>>(), expected);
             }
             names.iter().for_each(|name| reaches.remove(name));

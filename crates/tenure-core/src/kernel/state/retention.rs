@@ -141,16 +141,16 @@ impl IdempotencyKeys {
     }
 
     pub(crate) fn record_issued(&mut self, principal: Slot, key: IdempotencyKey, fence: Fence) {
-        let fresh = || IdempotencyEntry {
+        let new_entry = || IdempotencyEntry {
             body: key.body,
             outcome: IdempotencyOutcome::Leases(Vec::new()),
             live: 0,
             forget_at: None,
         };
-        let entry = self.entries.entry((principal, key.key)).or_insert_with(fresh);
+        let entry = self.entries.entry((principal, key.key)).or_insert_with(new_entry);
         // A wait that was served, or a key that is used again after its time: this request is the one now.
         if entry.forget_at.is_some() || matches!(entry.outcome, IdempotencyOutcome::Waiting(_)) {
-            *entry = fresh();
+            *entry = new_entry();
         }
         if let IdempotencyOutcome::Leases(leases) = &mut entry.outcome {
             leases.push(fence);

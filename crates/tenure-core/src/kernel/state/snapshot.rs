@@ -89,7 +89,7 @@ impl KernelState {
             uncommitted_files: self
                 .files
                 .uncommitted_oldest_first()
-                .map(|(resource, left)| (resource.clone(), left.clone()))
+                .map(|(resource, uncommitted)| (resource.clone(), uncommitted.clone()))
                 .collect(),
         }
     }

@@ -46,15 +46,15 @@ mod tests {
 
     #[test]
     fn shortest_active_ttl_sets_the_mark_interval() {
-        let mut lengths = TtlHistogram::default();
-        assert_eq!(lengths.clock_mark_interval(), None);
-        lengths.add(TickDuration::from_secs(24 * 3600));
-        assert_eq!(lengths.clock_mark_interval(), Some(TickDuration::from_secs(60)));
-        lengths.add(TickDuration::from_secs(1_000));
-        assert_eq!(lengths.clock_mark_interval(), Some(TickDuration::from_secs(10)));
-        lengths.add(TickDuration::from_secs(5));
-        assert_eq!(lengths.clock_mark_interval(), Some(TickDuration::from_secs(1)));
-        lengths.remove(TickDuration::from_secs(5));
-        assert_eq!(lengths.clock_mark_interval(), Some(TickDuration::from_secs(10)));
+        let mut histogram = TtlHistogram::default();
+        assert_eq!(histogram.clock_mark_interval(), None);
+        histogram.add(TickDuration::from_secs(24 * 3600));
+        assert_eq!(histogram.clock_mark_interval(), Some(TickDuration::from_secs(60)));
+        histogram.add(TickDuration::from_secs(1_000));
+        assert_eq!(histogram.clock_mark_interval(), Some(TickDuration::from_secs(10)));
+        histogram.add(TickDuration::from_secs(5));
+        assert_eq!(histogram.clock_mark_interval(), Some(TickDuration::from_secs(1)));
+        histogram.remove(TickDuration::from_secs(5));
+        assert_eq!(histogram.clock_mark_interval(), Some(TickDuration::from_secs(10)));
     }
 }

@@ -37,8 +37,8 @@ impl QueueTicketView<'_> {
     /// Whether it waits for `resource`, alone or as one of several, in a way that does not go with `mode`: a lease
     /// like that keeps it out there.
     pub fn conflicts_with(&self, resource: &Resource, mode: LeaseMode) -> bool {
-        let mut apart = self.requests.iter().filter(|want| !want.mode.is_compatible(mode));
-        apart.any(|want| want.resources().any(|other| other == resource))
+        let mut conflicting = self.requests.iter().filter(|request| !request.mode.is_compatible(mode));
+        conflicting.any(|request| request.resources().any(|other| other == resource))
     }
 }
 

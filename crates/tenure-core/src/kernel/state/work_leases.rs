@@ -59,9 +59,13 @@ impl WorkLease {
     }
 
     /// As it was, with what was used up and given away; nothing if that is more than it had.
-    pub(super) fn from_usage(authority: Arc<Authority>, spent: Budget, given: Budget) -> Option<WorkLease> {
-        let left = authority.budget.minus(spent.plus(given)?).ok()?;
-        Some(WorkLease { remaining: left, spent, delegated: given, ..WorkLease::new(authority) })
+    pub(super) fn from_usage(
+        authority: Arc<Authority>,
+        spent: Budget,
+        delegated: Budget,
+    ) -> Option<WorkLease> {
+        let remaining = authority.budget.minus(spent.plus(delegated)?).ok()?;
+        Some(WorkLease { remaining, spent, delegated, ..WorkLease::new(authority) })
     }
 }
 
@@ -167,7 +171,7 @@ impl KernelState {
                 let work = self.work_leases.0.get_mut(lease);
                 let work = work.ok_or(ApplyError("it spends from a lease without authority"))?;
                 ensure(work.authority.scope.contains(purpose), "it spends for what is not allowed")?;
-                let left =
+                let remaining =
                     work.remaining.minus(*amount).map_err(|_| ApplyError("it spends more than is left"))?;
                 let spent = work.spent.plus(*amount).ok_or(ApplyError("it spends more than there is"))?;
                 if let Some(key) = key {
@@ -176,11 +180,11 @@ impl KernelState {
                     self.keys.record_budget_spend(
                         principal,
                         *key,
-                        KeyedSpend { lease: *lease, remaining: left },
+                        KeyedSpend { lease: *lease, remaining },
                         *at,
                     );
                 }
-                (work.remaining, work.spent) = (left, spent);
+                (work.remaining, work.spent) = (remaining, spent);
                 Ok(())
             }
         }
@@ -200,7 +204,7 @@ impl KernelState {
             })?;
             let below = self.descendants(*fence);
             hold(below.len() == work.descendants, || format!("{fence:?} counts what is below it wrongly"))?;
-            let mut given = Budget::ZERO;
+            let mut delegated = Budget::ZERO;
             for child in &work.children {
                 let own = self.work_lease(*child).map(|child| (child.authority.clone(), child.depth));
                 let (authority, depth) =
@@ -209,13 +213,13 @@ impl KernelState {
                     && depth == work.depth + 1
                     && depth <= MAX_DERIVATION_DEPTH;
                 hold(named, || format!("{child:?} is not where it says"))?;
-                given = given.plus(authority.budget).ok_or("more was given than can be counted")?;
+                delegated = delegated.plus(authority.budget).ok_or("more was given than can be counted")?;
                 let within = authority.scope.is_within(&work.authority.scope);
                 hold(within, || format!("{child:?} may do more than {fence:?}"))?;
                 let end = self.find_lease(*child).map(|child| child.terms.expires_at);
                 hold(end <= Some(lease.terms.expires_at), || format!("{child:?} outlives {fence:?}"))?;
             }
-            hold(work.delegated.covers(given), || format!("{fence:?} gave more than it says"))?;
+            hold(work.delegated.covers(delegated), || format!("{fence:?} gave more than it says"))?;
             let parent = work.authority.parent.map(|parent| (parent, self.work_lease(parent)));
             let is_known =
                 parent.is_none_or(|(_, parent)| parent.is_some_and(|work| work.children.contains(fence)));

@@ -73,13 +73,13 @@ fn expired_work_item_can_be_leased_after_the_expiry_event() {
 // S2-13, S2-15: three reasons, one effect
 #[test]
 fn release_reason_is_recorded_and_has_no_effect() {
-    for (told, kept) in [
+    for (input, kept) in [
         ("completed", ReleaseReason::Completed),
         ("Aborted", ReleaseReason::Aborted),
         ("VOLUNTARY", ReleaseReason::Voluntary),
     ] {
         let mut watched = CheckedReducer::with_lease();
-        watched.apply("lease.released", "alice", helpers::lease_released_payload("lease-1", told)).unwrap();
+        watched.apply("lease.released", "alice", helpers::lease_released_payload("lease-1", input)).unwrap();
         assert_eq!(watched.lease().release_reason, Some(kept));
         assert_eq!(
             (watched.lease().state, watched.lease().terminated_at),

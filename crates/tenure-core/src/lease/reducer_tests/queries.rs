@@ -69,17 +69,17 @@ fn counts_match_lease_states() {
 #[expect(deprecated, reason = "leases without ticks are found this way")]
 fn expired_active_leases_are_found_by_wall_time() {
     let watched = with_five_leases();
-    let over = |now| ids(watched.state().get_expired_but_active(now));
-    assert_eq!([over(1_999), over(2_000), over(3_000), over(u64::MAX)], ["", "a", "ab", "abd"]);
+    let expired = |now| ids(watched.state().get_expired_but_active(now));
+    assert_eq!([expired(1_999), expired(2_000), expired(3_000), expired(u64::MAX)], ["", "a", "ab", "abd"]);
 }
 
 // S2-86, S2-97
 #[test]
 fn expired_active_leases_are_found_by_tick() {
     let watched = CheckedReducer::with_ticks();
-    let over = |tick, rate| ids(watched.state().get_expired_but_active_at_tick(&HtfTick::new(tick, rate)));
-    assert_eq!([over(0, RATE), over(199, RATE), over(200, RATE)], ["", "", "lease-1"]);
-    assert_eq!(over(0, RATE * 2), "lease-1", "another clock: not shown to live");
+    let expired = |tick, rate| ids(watched.state().get_expired_but_active_at_tick(&HtfTick::new(tick, rate)));
+    assert_eq!([expired(0, RATE), expired(199, RATE), expired(200, RATE)], ["", "", "lease-1"]);
+    assert_eq!(expired(0, RATE * 2), "lease-1", "another clock: not shown to live");
     // S2-33: without ticks, active ones are always due and ended ones never
     let due = with_five_leases();
     assert_eq!(ids(due.state().get_expired_but_active_at_tick(&HtfTick::new(0, RATE))), "abd");

@@ -44,13 +44,13 @@ impl ParsedOptions {
     }
 
     pub fn value(&self, names: &[&str]) -> Option<&OsStr> {
-        let mut given = self.options.iter().rev().filter(|(name, _)| names.contains(&name.as_str()));
-        given.find_map(|(_, value)| value.as_deref())
+        let mut matching = self.options.iter().rev().filter(|(name, _)| names.contains(&name.as_str()));
+        matching.find_map(|(_, value)| value.as_deref())
     }
 
     pub fn values(&self, names: &[&str]) -> Vec<OsString> {
-        let given = self.options.iter().filter(|(name, _)| names.contains(&name.as_str()));
-        given.filter_map(|(_, value)| value.clone()).collect()
+        let matching = self.options.iter().filter(|(name, _)| names.contains(&name.as_str()));
+        matching.filter_map(|(_, value)| value.clone()).collect()
     }
 
     /// All words as paths. None means the whole tree: also where nobody can tell which are meant.
@@ -112,7 +112,7 @@ impl OptionSpec {
     }
 
     /// The one option that this is the name of, or the beginning of the name.
-    fn find(&self, given: &str) -> Option<(String, ValueMode)> {
+    fn find(&self, word: &str) -> Option<(String, ValueMode)> {
         let mut found = Vec::new();
         for option in self.names.split_whitespace() {
             let (name, value) = match option.as_bytes().last() {
@@ -125,13 +125,13 @@ impl OptionSpec {
                 Some(positive) => positive.to_owned(),
                 None => format!("no-{name}"),
             };
-            if given == name {
-                return Some((given.to_owned(), value));
-            } else if given == negated {
+            if word == name {
+                return Some((word.to_owned(), value));
+            } else if word == negated {
                 return Some((negated, ValueMode::None));
-            } else if name.starts_with(given) {
+            } else if name.starts_with(word) {
                 found.push((name.to_owned(), value));
-            } else if negated.starts_with(given) {
+            } else if negated.starts_with(word) {
                 found.push((negated, ValueMode::None));
             }
         }

@@ -137,8 +137,8 @@ impl RepositoryContext {
             pattern.push(folder);
             pattern
         });
-        let question = self.query("ls-files", options.into_iter().map(OsString::from).chain(folders));
-        Ok(clean_names(&question.output()?))
+        let query = self.query("ls-files", options.into_iter().map(OsString::from).chain(folders));
+        Ok(clean_names(&query.output()?))
     }
 }
 

@@ -48,14 +48,14 @@ impl RepositoryContext {
         ignored: &mut Paths,
     ) -> Result<(), GitError> {
         let folder = self.root.join(&path);
-        let Some(inner) = self.nested_repository(&folder).filter(|_| depth > 0) else {
+        let Some(nested) = self.nested_repository(&folder).filter(|_| depth > 0) else {
             files.insert(path);
             return Ok(());
         };
-        for file in inner.tracked_paths(&[])?.into_iter().chain(inner.untracked_paths(&[], &[])?) {
+        for file in nested.tracked_paths(&[])?.into_iter().chain(nested.untracked_paths(&[], &[])?) {
             self.collect_nested_files(path.join(file), depth - 1, files, ignored)?;
         }
-        ignored.extend(inner.ignored_paths(&[], None)?.into_iter().map(|inside| path.join(inside)));
+        ignored.extend(nested.ignored_paths(&[], None)?.into_iter().map(|inside| path.join(inside)));
         Ok(())
     }
 
@@ -65,7 +65,7 @@ impl RepositoryContext {
         if !kind.is_dir() || folder.join(".git").symlink_metadata().is_err() {
             return None;
         }
-        let inner = self.for_folder(folder).ok()??;
-        (inner.root == folder.canonicalize().ok()?).then_some(inner)
+        let nested = self.for_folder(folder).ok()??;
+        (nested.root == folder.canonicalize().ok()?).then_some(nested)
     }
 }

@@ -112,8 +112,9 @@ struct PatchPaths {
 }
 
 /// The names in `1<tab>2<tab>name`.
-fn numstat_paths(said: &[u8]) -> Vec<PathBuf> {
-    let names = said.split(|byte| *byte == 0).filter_map(|line| line.splitn(3, |byte| *byte == b'\t').nth(2));
+fn numstat_paths(output: &[u8]) -> Vec<PathBuf> {
+    let names =
+        output.split(|byte| *byte == 0).filter_map(|line| line.splitn(3, |byte| *byte == b'\t').nth(2));
     names.map(|name| PathBuf::from(OsStr::from_bytes(name))).filter(|path| is_below_root(path)).collect()
 }
 

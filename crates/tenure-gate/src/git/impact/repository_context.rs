@@ -35,9 +35,9 @@ impl RepositoryContext {
         cwd: &Path,
         environment: &[(OsString, OsString)],
     ) -> Result<Option<Self>, GitError> {
-        let told = environment.iter().filter(|(name, _)| is_git_variable(name)).cloned();
+        let variables = environment.iter().filter(|(name, _)| is_git_variable(name)).cloned();
         let (mut place, environment): (Variables, Variables) =
-            told.partition(|(name, _)| is_location_variable(name));
+            variables.partition(|(name, _)| is_location_variable(name));
         let (paths_are, environment) =
             environment.into_iter().partition(|(name, _)| is_pathspec_variable(name));
         let named = [("GIT_DIR", &global.git_dir), ("GIT_WORK_TREE", &global.work_tree)];
@@ -93,18 +93,18 @@ impl RepositoryContext {
         Ok(Some(self))
     }
 
-    /// A question whose paths, if any, are patterns of our own.
+    /// A query whose paths, if any, are patterns of our own.
     pub fn query<A: Into<OsString>>(
         &self,
         subcommand: &'static str,
         arguments: impl IntoIterator<Item = A>,
     ) -> GitQuery<'_> {
-        let mut question = GitQuery::new(&self.folder, subcommand, arguments);
-        question.location = &self.location;
-        question.environment = Some(&self.environment);
-        question.settings = &self.settings;
-        question.pathspecs = &[];
-        question
+        let mut query = GitQuery::new(&self.folder, subcommand, arguments);
+        query.location = &self.location;
+        query.environment = Some(&self.environment);
+        query.settings = &self.settings;
+        query.pathspecs = &[];
+        query
     }
 
     /// Asks about the agent's paths, with `otherwise` where it named none. Paths that git cannot read mean everything: the
@@ -138,25 +138,25 @@ impl RepositoryContext {
         otherwise: Option<&str>,
         is_agents: bool,
     ) -> Result<Vec<u8>, GitError> {
-        let question = |paths: &[OsString]| {
+        let new_query = |paths: &[OsString]| {
             let options = options.iter().map(|option| option.as_ref().to_owned()).chain(["--".into()]);
-            let mut question = self.query(subcommand, options.chain(paths.iter().cloned()));
+            let mut query = self.query(subcommand, options.chain(paths.iter().cloned()));
             if !is_agents {
-                (question.environment, question.settings) = (None, &[]);
+                (query.environment, query.settings) = (None, &[]);
             }
-            question
+            query
         };
         if !paths.is_empty() {
-            let mut question = question(paths);
-            question.pathspecs = &self.pathspecs;
+            let mut query = new_query(paths);
+            query.pathspecs = &self.pathspecs;
             let place = [&self.location[..], &self.pathspec_environment].concat();
-            question.location = &place;
-            match question.output() {
+            query.location = &place;
+            match query.output() {
                 Err(GitError::Failed { .. }) => {}
                 answered => return answered,
             }
         }
-        question(&otherwise.map(OsString::from).into_iter().collect::<Vec<_>>()).output()
+        new_query(&otherwise.map(OsString::from).into_iter().collect::<Vec<_>>()).output()
     }
 
     /// Whether a setting says yes; `otherwise` where nobody set it. One that cannot be read says the opposite of `otherwise`.
@@ -166,7 +166,7 @@ impl RepositoryContext {
         }
         match self.query("config", ["--get", "--type=bool", name]).optional_output() {
             Ok(None) => Ok(otherwise),
-            Ok(Some(said)) => Ok(said.trim_ascii() == b"true"),
+            Ok(Some(value)) => Ok(value.trim_ascii() == b"true"),
             Err(GitError::Failed { .. }) => Ok(!otherwise),
             Err(error) => Err(error),
         }
@@ -174,8 +174,8 @@ impl RepositoryContext {
 
     /// The text of a setting. The last one counts.
     pub fn config_value(&self, name: &str) -> Result<Option<String>, GitError> {
-        let said = self.query("config", ["--get", name]).optional_output()?;
-        Ok(said.map(|said| String::from_utf8_lossy(&said).trim_end_matches('\n').to_owned()))
+        let value = self.query("config", ["--get", name]).optional_output()?;
+        Ok(value.map(|value| String::from_utf8_lossy(&value).trim_end_matches('\n').to_owned()))
     }
 
     /// The commit that this word means.
@@ -211,7 +211,7 @@ impl RepositoryContext {
     fn rev_parse_verify(&self, name: OsString) -> Result<Option<String>, GitError> {
         let options = ["--verify", "--quiet", "--end-of-options"].map(OsString::from);
         match self.query("rev-parse", options.into_iter().chain([name])).optional_output() {
-            Ok(said) => Ok(said.map(|said| String::from_utf8_lossy(&said).trim().to_owned())),
+            Ok(id) => Ok(id.map(|id| String::from_utf8_lossy(&id).trim().to_owned())),
             // Not a name at all.
             Err(GitError::Failed { .. }) => Ok(None),
             Err(error) => Err(error),

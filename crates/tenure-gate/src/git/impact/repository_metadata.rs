@@ -21,17 +21,17 @@ impl RepositoryContext {
         pattern.push(word);
         match self.query("rev-parse", [pattern]).output() {
             Err(GitError::Failed { .. }) => Ok(Vec::new()),
-            said => Ok(lines(&said?)),
+            output => Ok(lines(&output?)),
         }
     }
 
     /// Options that are set for every merge into the branch that is checked out.
     pub fn merge_options(&self) -> Result<Vec<OsString>, GitError> {
-        let said = self.query("rev-parse", ["--symbolic-full-name", "HEAD"]).optional_output();
-        let name = match said {
+        let output = self.query("rev-parse", ["--symbolic-full-name", "HEAD"]).optional_output();
+        let name = match output {
             // There is no commit yet.
             Err(GitError::Failed { .. }) => return Ok(Vec::new()),
-            said => String::from_utf8_lossy(&said?.unwrap_or_default()).trim_end_matches('\n').to_owned(),
+            output => String::from_utf8_lossy(&output?.unwrap_or_default()).trim_end_matches('\n').to_owned(),
         };
         let Some(branch) = name.strip_prefix("refs/heads/") else { return Ok(Vec::new()) };
         let options = self.config_value(&format!("branch.{branch}.mergeoptions"))?.unwrap_or_default();
@@ -71,11 +71,11 @@ impl RepositoryContext {
 
     /// A folder that git keeps, relative to where git runs if it is not absolute.
     pub fn rev_parse_path(&self, which: &str) -> Result<PathBuf, GitError> {
-        let mut said = self.query("rev-parse", [which]).output()?;
+        let mut output = self.query("rev-parse", [which]).output()?;
         // One line end, and no more: a name may end with one of its own.
-        if said.last() == Some(&b'\n') {
-            said.pop();
+        if output.last() == Some(&b'\n') {
+            output.pop();
         }
-        Ok(PathBuf::from(OsString::from_vec(said)))
+        Ok(PathBuf::from(OsString::from_vec(output)))
     }
 }

@@ -58,7 +58,7 @@ impl RepositoryContext {
         let output = match self.query("rev-list", options.into_iter().chain(commits)).output() {
             // No such commit: git will say so too.
             Err(GitError::Failed { .. }) => return Ok(Some(Paths::new())),
-            said => lines(&said?),
+            output => lines(&output?),
         };
         if output.len() > MAX_COMMITS {
             return Ok(None);

@@ -57,8 +57,13 @@ fn fill(text: &str, container: &Node, layout: &Layout, write: impl Fn(&Layout, &
             let line = &text[..container.span.start];
             let line = &line[line.rfind('\n').map_or(0, |end| end + 1)..];
             let indent = &line[..line.len() - line.trim_start_matches([' ', '\t']).len()];
-            let inner = format!("{indent}{unit}");
-            format!("{}{inner}{}{}{indent}", layout.line_end, write(layout, &inner), layout.line_end)
+            let item_indent = format!("{indent}{unit}");
+            format!(
+                "{}{item_indent}{}{}{indent}",
+                layout.line_end,
+                write(layout, &item_indent),
+                layout.line_end
+            )
         }
         None => write(layout, ""),
     };

@@ -31,12 +31,13 @@ impl Json {
             Json::Number(number) => number.to_string(),
             Json::Flag(flag) => flag.to_string(),
             Json::Object(members) => {
-                let item = |(key, value): &(&str, Json), inner: &str| member(key, value, layout, inner);
+                let item =
+                    |(key, value): &(&str, Json), item_indent: &str| member(key, value, layout, item_indent);
                 render_elements(members, ['{', '}'], layout, indent, item)
             }
-            Json::Array(items) => {
-                render_elements(items, ['[', ']'], layout, indent, |item, inner| item.write(layout, inner))
-            }
+            Json::Array(items) => render_elements(items, ['[', ']'], layout, indent, |item, item_indent| {
+                item.write(layout, item_indent)
+            }),
         }
     }
 
@@ -75,9 +76,10 @@ fn render_elements<T>(
         let items: Vec<_> = items.iter().map(|item| write(item, "")).collect();
         return format!("{open}{}{close}", items.join(comma));
     };
-    let inner = format!("{indent}{unit}");
+    let item_indent = format!("{indent}{unit}");
     let line_end = layout.line_end;
-    let items: Vec<_> = items.iter().map(|item| format!("{inner}{}", write(item, &inner))).collect();
+    let items: Vec<_> =
+        items.iter().map(|item| format!("{item_indent}{}", write(item, &item_indent))).collect();
     format!("{open}{line_end}{}{line_end}{indent}{close}", items.join(&format!(",{line_end}")))
 }
 

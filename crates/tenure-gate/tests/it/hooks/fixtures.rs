@@ -55,20 +55,20 @@ fn opencode_after(tool: &str, event: HookEvent) -> HookPayload {
     HookPayload { cwd: None, ..opencode(tool, event) }
 }
 
-fn in_sub(heard: HookPayload) -> HookPayload {
-    HookPayload { cwd: Some("/repo/sub".into()), ..heard }
+fn in_sub(payload: HookPayload) -> HookPayload {
+    HookPayload { cwd: Some("/repo/sub".into()), ..payload }
 }
 
-fn by_subagent(heard: HookPayload) -> HookPayload {
+fn by_subagent(payload: HookPayload) -> HookPayload {
     let kind = Some("general-purpose".to_owned());
     HookPayload {
         subagent: Some(Subagent { id: "a0000000000000001".to_owned(), kind, parent: None }),
-        ..heard
+        ..payload
     }
 }
 
-fn in_code_mode(heard: HookPayload) -> HookPayload {
-    HookPayload { call: Some(CODE_MODE_CALL.to_owned()), wait_policy: WaitPolicy::DenyImmediately, ..heard }
+fn in_code_mode(payload: HookPayload) -> HookPayload {
+    HookPayload { call: Some(CODE_MODE_CALL.to_owned()), wait_policy: WaitPolicy::DenyImmediately, ..payload }
 }
 
 fn read_file(name: &str) -> HookEvent {
@@ -224,7 +224,7 @@ fn table() -> Vec<(CodingAgent, String, HookPayload)> {
         (CodingAgent::OpenCode, opencodes()),
     ];
     let expectations = agents.into_iter().flat_map(|(agent, rows)| {
-        rows.into_iter().map(move |(name, heard)| (agent, format!("{agent}-{name}"), heard))
+        rows.into_iter().map(move |(name, payload)| (agent, format!("{agent}-{name}"), payload))
     });
     expectations.collect()
 }

@@ -11,7 +11,7 @@ use tenure_gate::hooks::messages::{
 use tenure_gate::hooks::parse_payload;
 
 fn ask() -> FileAcquireRequest {
-    let speaker = FileCaller {
+    let caller = FileCaller {
         agent: "codex".to_owned(),
         session: "9".to_owned(),
         subagent: None,
@@ -19,7 +19,7 @@ fn ask() -> FileAcquireRequest {
         task: None,
     };
     FileAcquireRequest {
-        speaker,
+        speaker: caller,
         cwd: "/repo".to_owned(),
         paths: vec!["src/a.rs".to_owned()],
         entries: Vec::new(),
@@ -219,14 +219,14 @@ fn messages_are_one_bounded_paragraph_for_any_names() {
         stale: vec![odd.clone()],
         ..held_by(held)
     };
-    let left = vec![UncommittedFile { path: odd.clone(), owner, left_ms: u64::MAX }];
+    let uncommitted = vec![UncommittedFile { path: odd.clone(), owner, left_ms: u64::MAX }];
     let texts = [
         retry_later_message(&odd_verdict, &ask()),
         run_again_message(&odd_verdict, &ask()),
         retry_exhausted_message(&odd_verdict, &ask()),
         stale_content_message(&odd_verdict, &ask()),
         server_unavailable_message(&odd, &odd),
-        allow_message(&FileVerdict { held: Vec::new(), left_dirty: left, ..verdict() }).unwrap(),
+        allow_message(&FileVerdict { held: Vec::new(), left_dirty: uncommitted, ..verdict() }).unwrap(),
     ];
     for text in texts {
         assert!(text.chars().count() < 1_600, "{}: {text}", text.chars().count());

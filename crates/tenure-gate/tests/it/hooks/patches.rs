@@ -11,7 +11,7 @@ const PATCH: &str = "*** Begin Patch\n*** Update File: f\n@@\n-cd x\n+cd y\n*** 
 fn event(command: &Value) -> Result<HookEvent, PayloadErrorKind> {
     let payload = before(CodingAgent::Codex, "Bash", &json!({"command": command}));
     let payload = read_json(CodingAgent::Codex, &payload);
-    payload.map(|heard| heard.event).map_err(|unheard| {
+    payload.map(|payload| payload.event).map_err(|unheard| {
         assert!(unheard.is_pre_tool_use());
         unheard.kind().clone()
     })
@@ -196,7 +196,7 @@ fn a_patch_that_did_not_apply_is_reported_as_failed() {
         [("Exit code: 0\nOutput:\n", false), ("Exit code: 1\nOutput:\n", true), ("", false)]
     {
         payload["tool_response"] = json!(response);
-        let heard = read_json(CodingAgent::Codex, &payload).expect("a patch");
-        assert_eq!(heard.event, HookEvent::AfterWrite { paths: paths(&["f"]), failed }, "{response}");
+        let parsed = read_json(CodingAgent::Codex, &payload).expect("a patch");
+        assert_eq!(parsed.event, HookEvent::AfterWrite { paths: paths(&["f"]), failed }, "{response}");
     }
 }

@@ -86,11 +86,11 @@ fn any_value() -> impl Strategy<Value = Value> {
         1 => any::<bool>().prop_map(Value::from),
         1 => Just(Value::Null),
     ];
-    leaf.prop_recursive(4, 32, 6, |inner| {
+    leaf.prop_recursive(4, 32, 6, |element| {
         let name = prop_oneof![4 => prop::sample::select(&NAMES[..]).prop_map(str::to_owned), 1 => ".{0,10}"];
         prop_oneof![
-            1 => vec(inner.clone(), 0..4).prop_map(Value::from),
-            3 => vec((name, inner), 0..6).prop_map(|fields| Value::from(fields.into_iter().collect::<Map<_, _>>())),
+            1 => vec(element.clone(), 0..4).prop_map(Value::from),
+            3 => vec((name, element), 0..6).prop_map(|fields| Value::from(fields.into_iter().collect::<Map<_, _>>())),
         ]
     })
 }
@@ -159,8 +159,10 @@ proptest! {
         let payload = before(CodingAgent::Codex, "Bash", &json!({"command": command}));
         match parse_payload(CodingAgent::Codex, payload.to_string().as_bytes()) {
             Err(unheard) => prop_assert!(unheard.is_pre_tool_use()),
-            Ok(heard) => {
-                let HookEvent::BeforeWrite { paths, .. } = heard.event else { panic!("{command} is {:?}", heard.event) };
+            Ok(payload) => {
+                let HookEvent::BeforeWrite { paths, .. } = payload.event else {
+                    panic!("{command} is {:?}", payload.event)
+                };
                 prop_assert!(paths.iter().any(|path| path.ends_with("the/file")), "{command}: {paths:?}");
             }
         }

@@ -16,8 +16,8 @@ fn json_only(value: Value) -> Printed {
 }
 
 fn check(agent: CodingAgent, event: Option<HookEvent>, verdict: &HookVerdict, expected: &Printed) {
-    let heard = event.clone().map(|event| HookPayload { event, ..payload() });
-    let HookResponse { stdout, stderr, code } = render_response(agent, heard.as_ref(), verdict);
+    let payload = event.clone().map(|event| HookPayload { event, ..payload() });
+    let HookResponse { stdout, stderr, code } = render_response(agent, payload.as_ref(), verdict);
     let stdout = (!stdout.is_empty()).then(|| serde_json::from_str::<Value>(&stdout).expect("JSON"));
     assert_eq!(&(stdout, stderr.as_str(), code), expected, "{agent} {event:?} {verdict:?}");
 }
@@ -189,9 +189,9 @@ fn no_denial_of_any_kind_lets_an_edit_through() {
     for agent in CodingAgent::ALL {
         for event in &events {
             for (reason, stop) in [("held", false), ("held", true), ("", false), (" \n", true)] {
-                let heard = event.clone().map(|event| HookPayload { event, ..payload() });
+                let payload = event.clone().map(|event| HookPayload { event, ..payload() });
                 let verdict = HookVerdict::Deny { reason: reason.to_owned(), stop };
-                let answer = render_response(agent, heard.as_ref(), &verdict);
+                let answer = render_response(agent, payload.as_ref(), &verdict);
                 assert!(!lets_through(agent, &answer), "{agent} {event:?} {verdict:?} {answer:?}");
             }
         }
@@ -202,8 +202,8 @@ fn no_denial_of_any_kind_lets_an_edit_through() {
 fn allowing_never_approves_on_behalf_of_the_user() {
     for agent in [CodingAgent::Claude, CodingAgent::Codex, CodingAgent::Gemini] {
         for verdict in [allow(), allow_with_message(), HookVerdict::Acknowledge] {
-            let heard = HookPayload { event: writing(&["a"]), ..payload() };
-            let answer = render_response(agent, Some(&heard), &verdict);
+            let payload = HookPayload { event: writing(&["a"]), ..payload() };
+            let answer = render_response(agent, Some(&payload), &verdict);
             assert!(lets_through(agent, &answer), "{agent} {verdict:?}");
             assert!(!answer.stdout.contains("allow"), "{agent} {verdict:?}");
         }

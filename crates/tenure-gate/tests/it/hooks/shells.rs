@@ -77,13 +77,13 @@ fn any_script() -> impl Strategy<Value = String> {
             rest.into_iter().fold(first, |script, (operator, part)| script + operator + &part)
         })
     };
-    let inner = joined(simple.clone().boxed()).boxed();
+    let body = joined(simple.clone().boxed()).boxed();
     let part = prop_oneof![
         6 => simple,
-        1 => inner.clone().prop_map(|script| format!("({script})")),
-        1 => inner.clone().prop_map(|script| format!("{{ {script}\n}}")),
-        1 => inner.clone().prop_map(|script| format!("if {script}\nthen {PATCH}\nfi")),
-        1 => inner.prop_map(|script| format!("sh -c '{}'", script.replace('\'', "'\"'\"'"))),
+        1 => body.clone().prop_map(|script| format!("({script})")),
+        1 => body.clone().prop_map(|script| format!("{{ {script}\n}}")),
+        1 => body.clone().prop_map(|script| format!("if {script}\nthen {PATCH}\nfi")),
+        1 => body.prop_map(|script| format!("sh -c '{}'", script.replace('\'', "'\"'\"'"))),
     ];
     joined(part.boxed())
 }
@@ -100,7 +100,7 @@ fn every_file_that_a_real_shell_patches_was_predicted_or_denied() {
         payload["cwd"] = json!(root.join("repo"));
         all.set(all.get() + 1);
         let payload = match read_json(CodingAgent::Codex, &payload) {
-            Ok(heard) => heard,
+            Ok(payload) => payload,
             Err(unheard) => {
                 prop_assert!(unheard.is_pre_tool_use());
                 return Ok(());

@@ -148,8 +148,8 @@ fn codex_subagents_are_parsed() {
 fn claude_event_names_are_case_insensitive() {
     let payload = json!({"conversation_id": "c", "hook_event_name": "preToolUse", "tool_name": "Write",
         "tool_input": {"file_path": "/a", "content": "x"}});
-    let heard = read_json(CodingAgent::Claude, &payload).expect("the editor's spelling");
-    assert_eq!((heard.session.as_str(), heard.event), ("c", writing_whole(&["/a"])));
+    let parsed = read_json(CodingAgent::Claude, &payload).expect("the editor's spelling");
+    assert_eq!((parsed.session.as_str(), parsed.event), ("c", writing_whole(&["/a"])));
 }
 
 #[test]

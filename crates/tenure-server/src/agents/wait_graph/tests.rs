@@ -21,15 +21,15 @@ enum Step {
     },
     /// Somebody stands in line for all of this, or for any one of it.
     Enqueue {
-        who: u8,
+        client: u8,
         names: Vec<usize>,
         any: bool,
     },
     Abort {
-        who: u8,
+        client: u8,
     },
     Release {
-        who: u8,
+        client: u8,
     },
     AdvanceClock {
         seconds: u64,
@@ -43,15 +43,15 @@ fn step() -> impl Strategy<Value = Step> {
     prop_oneof![
         6 => (0..5_u8, wants).prop_map(|(client, wants)| Step::Declare { client, requests: wants.into_iter().collect() }),
         4 => (0..5_u8, names, any::<bool>())
-            .prop_map(|(who, names, any)| Step::Enqueue { who, names: names.into_iter().collect(), any }),
-        1 => (0..5_u8).prop_map(|who| Step::Abort { who }),
-        2 => (0..5_u8).prop_map(|who| Step::Release { who }),
+            .prop_map(|(client, names, any)| Step::Enqueue { client, names: names.into_iter().collect(), any }),
+        1 => (0..5_u8).prop_map(|client| Step::Abort { client }),
+        2 => (0..5_u8).prop_map(|client| Step::Release { client }),
         1 => (1..40_u64).prop_map(|seconds| Step::AdvanceClock { seconds }),
     ]
 }
 
-fn holder(who: u8) -> Holder {
-    Holder::parse(&format!("agent-{who}")).unwrap()
+fn holder(client: u8) -> Holder {
+    Holder::parse(&format!("agent-{client}")).unwrap()
 }
 
 fn principal() -> Principal {
@@ -70,42 +70,45 @@ fn lease_request(name: usize, mode: LeaseMode) -> LeaseRequest {
 fn command(state: &KernelState, step: &Step) -> Option<Command> {
     let agents = |command| Some(Command::Agent(Box::new(command)));
     match step {
-        Step::Declare { client: who, requests: wants } => agents(AgentCommand::Declare(DeclareManifest {
-            agent: holder(*who),
+        Step::Declare { client, requests } => agents(AgentCommand::Declare(DeclareManifest {
+            agent: holder(*client),
             principal: principal(),
             session: "s".into(),
             // Whoever it is, it has one age for good: names decide nothing here.
-            priority: u64::from(*who),
-            requests: wants.iter().map(|(name, mode)| lease_request(*name, *mode)).collect(),
+            priority: u64::from(*client),
+            requests: requests.iter().map(|(name, mode)| lease_request(*name, *mode)).collect(),
             wait_timeout: TickDuration::from_secs(50),
         })),
-        Step::Enqueue { who, names, any } => {
-            let mut wants: Vec<_> =
+        Step::Enqueue { client, names, any } => {
+            let mut requests: Vec<_> =
                 names.iter().map(|name| lease_request(*name, LeaseMode::Exclusive)).collect();
             if *any {
-                let alternatives: Vec<_> = wants.drain(1..).map(|want| want.resource).collect();
-                wants = wants.into_iter().map(|want| want.with_alternatives(alternatives.clone())).collect();
+                let alternatives: Vec<_> = requests.drain(1..).map(|request| request.resource).collect();
+                requests = requests
+                    .into_iter()
+                    .map(|request| request.with_alternatives(alternatives.clone()))
+                    .collect();
             }
-            let (principal, holder) = (principal(), holder(*who));
+            let (principal, holder) = (principal(), holder(*client));
             let contention = ContentionPolicy::Queue { wait_timeout: TickDuration::from_secs(50) };
             Some(Command::Acquire(Acquire {
                 principal,
                 holder,
-                requests: wants,
+                requests,
                 contention_policy: contention,
                 key: None,
             }))
         }
-        Step::Abort { who } => agents(AgentCommand::Report(AgentReport {
-            agent: holder(*who),
+        Step::Abort { client } => agents(AgentCommand::Report(AgentReport {
+            agent: holder(*client),
             principal: principal(),
             session: "s".into(),
             phase: AgentPhase::Aborted,
             memory: None,
         })),
-        Step::Release { who } => {
-            let first = state.leases_of_holder(&holder(*who)).next()?.fence;
-            let (agent, principal) = (holder(*who), principal());
+        Step::Release { client } => {
+            let first = state.leases_of_holder(&holder(*client)).next()?.fence;
+            let (agent, principal) = (holder(*client), principal());
             agents(AgentCommand::Release { agent, principal, leases: vec![first] })
         }
         Step::AdvanceClock { .. } => Some(Command::Expire { max_ended: 100 }),
@@ -140,22 +143,22 @@ fn find_cycle(edges: &[Edge<'_>]) -> Option<Holder> {
 
 /// As asking everybody of everything, without an index.
 fn edges_by_brute_force(state: &KernelState, now: Tick) -> BTreeSet<(&Holder, &Holder, bool)> {
-    let wanting = waiting_requests(state, now);
+    let requests = waiting_requests(state, now);
     let mut pairs = BTreeSet::new();
-    for want in &wanting {
+    for request in &requests {
         let meets =
-            |name: &Resource| tenure_core::rules::overlap::overlaps(name.as_str(), want.resource.as_str());
+            |name: &Resource| tenure_core::rules::overlap::overlaps(name.as_str(), request.resource.as_str());
         for lease in state.leases_from(tenure_core::kernel::Fence(0)) {
             if now < lease.terms.expires_at
                 && meets(lease.resource)
-                && !lease.terms.mode.is_compatible(want.mode)
+                && !lease.terms.mode.is_compatible(request.mode)
             {
-                pairs.insert((want.holder, lease.holder, true));
+                pairs.insert((request.holder, lease.holder, true));
             }
         }
-        for other in wanting.iter().filter(|other| other.wait < want.wait) {
-            if meets(other.resource) && !other.mode.is_compatible(want.mode) {
-                pairs.insert((want.holder, other.holder, false));
+        for other in requests.iter().filter(|other| other.wait < request.wait) {
+            if meets(other.resource) && !other.mode.is_compatible(request.mode) {
+                pairs.insert((request.holder, other.holder, false));
             }
         }
     }

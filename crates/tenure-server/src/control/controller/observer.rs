@@ -1,4 +1,4 @@
-//! How the desk learns of the lease: event by event, when the ledger has it.
+//! How the controller learns of the lease: event by event, when the ledger has it.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -38,27 +38,27 @@ impl Controller {
     }
 
     fn extended(&self, fence: Fence, at: Tick, expires_at: Tick) {
-        let inner = &mut *self.state.lock();
-        if !inner.ownership.extend_lease(fence, expires_at) {
+        let state = &mut *self.state.lock();
+        if !state.ownership.extend_lease(fence, expires_at) {
             return;
         }
-        let Some(held) = inner.ownership.lease().cloned() else { return };
+        let Some(held) = state.ownership.lease().cloned() else { return };
         let is_acquiring =
-            inner.connections.get(&held.owner.identity).is_some_and(|claim| claim.is_acquiring);
+            state.connections.get(&held.owner.identity).is_some_and(|claim| claim.is_acquiring);
         let event = if is_acquiring { LeaseEventKind::Acquired } else { LeaseEventKind::Heartbeat };
         self.broadcast(at, LeaseChange { event, lease: held, reason: None });
     }
 
     fn ended(&self, fence: Fence, at: Tick, event: LeaseEventKind, cause: Option<RevocationCause>) {
-        let inner = &mut *self.state.lock();
-        let Some(held) = inner.ownership.end_lease(fence) else { return };
+        let state = &mut *self.state.lock();
+        let Some(held) = state.ownership.end_lease(fence) else { return };
         self.fence.store(0, Ordering::Relaxed);
         let is_gone = cause == Some(RevocationCause::Disconnected);
         let stop = if is_gone { StopReason::OwnerDisconnected } else { StopReason::LeaseLost };
-        inner.device.stop_stream(stop, at);
-        self.ownership_epochs.send_replace(inner.ownership.epoch());
+        state.device.stop_stream(stop, at);
+        self.ownership_epochs.send_replace(state.ownership.epoch());
         let reason_of_client =
-            inner.connections.get_mut(&held.owner.identity).and_then(|claim| claim.reason.take());
+            state.connections.get_mut(&held.owner.identity).and_then(|claim| claim.reason.take());
         let reason = match (event, cause) {
             (LeaseEventKind::Expired, _) => "expired".into(),
             (_, Some(RevocationCause::Disconnected)) => "ws_disconnect".into(),

@@ -27,9 +27,9 @@ impl BodyProgress {
         Self(Arc::new(Mutex::new(BodyProgressState { at: Instant::now(), awaits_client: false })))
     }
 
-    fn record(&self, needs_client: bool, is_piece: bool) {
+    fn record(&self, awaits_client: bool, is_piece: bool) {
         let mut reached = self.0.lock();
-        reached.awaits_client = needs_client;
+        reached.awaits_client = awaits_client;
         if is_piece {
             reached.at = Instant::now();
         }

@@ -64,16 +64,16 @@ mod tests {
     // Device and gateway check the fence at their own serial point.
     #[test]
     fn drain_returns_when_older_epochs_have_ended() {
-        let flight = Arc::new(InFlight::default());
-        let is_quiet = |generation| flight.drain(generation).now_or_never().is_some();
-        assert!(is_quiet(7));
-        let (one, other, newer) = (flight.begin(3), flight.begin(3), flight.begin(4));
-        assert!(is_quiet(3) && !is_quiet(4) && !is_quiet(5));
+        let in_flight = Arc::new(InFlight::default());
+        let is_drained = |generation| in_flight.drain(generation).now_or_never().is_some();
+        assert!(is_drained(7));
+        let (one, other, newer) = (in_flight.begin(3), in_flight.begin(3), in_flight.begin(4));
+        assert!(is_drained(3) && !is_drained(4) && !is_drained(5));
         drop(one);
-        assert!(!is_quiet(4));
+        assert!(!is_drained(4));
         drop(other);
-        assert!(is_quiet(4) && !is_quiet(5), "what came after the change is in nobody's way");
+        assert!(is_drained(4) && !is_drained(5), "what came after the change is in nobody's way");
         drop(newer);
-        assert!(is_quiet(u64::MAX));
+        assert!(is_drained(u64::MAX));
     }
 }

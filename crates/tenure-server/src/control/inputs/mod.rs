@@ -81,16 +81,16 @@ impl LocalInputs {
             inputs.tasks.push(tokio::spawn(serial::listen(gate.clone(), settings, health, stopped.clone())));
         }
         if let Some(settings) = settings.encoder.clone() {
-            let trouble = inputs.add_health();
-            inputs.tasks.push(tokio::spawn(rotary_encoder::listen(gate.clone(), settings, trouble, stopped)));
+            let health = inputs.add_health();
+            inputs.tasks.push(tokio::spawn(rotary_encoder::listen(gate.clone(), settings, health, stopped)));
         }
         inputs
     }
 
     fn add_health(&mut self) -> InputHealth {
-        let trouble = InputHealth::default();
-        self.health.push(trouble.clone());
-        trouble
+        let health = InputHealth::default();
+        self.health.push(health.clone());
+        health
     }
 
     /// What keeps an input from being heard, for people: one line each.

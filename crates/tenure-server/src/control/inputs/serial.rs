@@ -92,7 +92,7 @@ async fn answer<G: LocalCommandController>(gate: &G, line: SerialLine) -> String
     };
     match done {
         Ok(data) => serial::format_success(row.name, id, &data),
-        Err(CommandError::Rejected(refusal)) => serial::format_rejection(id, &refusal),
+        Err(CommandError::Rejected(rejection)) => serial::format_rejection(id, &rejection),
         Err(CommandError::Problem(problem)) => serial::format_problem(id, &problem),
     }
 }

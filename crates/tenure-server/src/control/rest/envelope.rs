@@ -37,12 +37,12 @@ struct Envelope<'a> {
     version: &'a str,
 }
 
-pub(super) fn answer(desk: &Controller, data: &RawValue) -> Response {
-    json(StatusCode::OK, &envelope(millis(desk), true, Some(data), None))
+pub(super) fn answer(controller: &Controller, data: &RawValue) -> Response {
+    json(StatusCode::OK, &envelope(millis(controller), true, Some(data), None))
 }
 
-pub(super) fn failure(desk: &Controller, blocked: &CommandError) -> Response {
-    error_at(blocked, millis(desk))
+pub(super) fn failure(controller: &Controller, blocked: &CommandError) -> Response {
+    error_at(blocked, millis(controller))
 }
 
 /// The same, at this time of the device's clock.
@@ -55,8 +55,8 @@ pub(in crate::control) fn error_at(blocked: &CommandError, millis: u32) -> Respo
     response
 }
 
-fn millis(desk: &Controller) -> u32 {
-    desk.uptime.at(desk.now()).0
+fn millis(controller: &Controller) -> u32 {
+    controller.uptime.at(controller.now()).0
 }
 
 fn envelope<'a>(
@@ -113,6 +113,6 @@ pub(super) async fn forward(app: &App, gateway: &Gateway, caller: &Caller, reque
     }
     match permit(app, class, request.headers()) {
         Ok(pass) => gateway.forward(pass, request).await,
-        Err(refusal) => envelope::failure(&app.control.controller, &refusal.into()),
+        Err(rejection) => envelope::failure(&app.control.controller, &rejection.into()),
     }
 }

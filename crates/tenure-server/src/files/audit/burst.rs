@@ -88,8 +88,8 @@ mod tests {
     #[test]
     fn the_first_violations_of_a_burst_are_reported_and_the_rest_counted() {
         let mut burst = ViolationBurst::default();
-        let told = (0..2_000).filter(|number| burst.should_report(&file(*number), None, at(1))).count();
-        assert_eq!(told, MAX_REPORTED);
+        let reported = (0..2_000).filter(|number| burst.should_report(&file(*number), None, at(1))).count();
+        assert_eq!(reported, MAX_REPORTED);
         assert!(burst.has_unreported());
         assert_eq!(burst.finish(at(5)), None);
         assert_eq!(burst.finish(at(11)), Some((file(1_999), 2_000 - MAX_REPORTED)));
@@ -106,14 +106,15 @@ mod tests {
     #[test]
     fn repeated_violations_of_the_same_files_are_reported_at_a_bounded_rate() {
         let mut burst = ViolationBurst::default();
-        let mut told = Vec::new();
+        let mut reported_at = Vec::new();
         for now in (0..86_400).step_by(5).map(at) {
-            told.extend(burst.finish(now).map(|_| now));
-            told.extend((0..95).filter(|number| burst.should_report(&file(*number), None, now)).map(|_| now));
+            reported_at.extend(burst.finish(now).map(|_| now));
+            reported_at
+                .extend((0..95).filter(|number| burst.should_report(&file(*number), None, now)).map(|_| now));
         }
-        let until = |end: Tick| told.iter().filter(|now| **now <= end).count();
+        let until = |end: Tick| reported_at.iter().filter(|now| **now <= end).count();
         assert!((95..=300).contains(&until(at(41))), "{}", until(at(41)));
-        assert!((1_000..4_000).contains(&told.len()), "{} in a day", told.len());
+        assert!((1_000..4_000).contains(&reported_at.len()), "{} in a day", reported_at.len());
     }
 
     #[test]

@@ -13,9 +13,9 @@
 //! one is taken to have done it.
 
 mod burst;
+mod ended_leases;
 mod inspection;
 mod pending;
-mod recently_ended;
 mod verdict;
 mod watched_tree;
 
@@ -29,7 +29,7 @@ use tenure_core::kernel::{Holder, Resource, Tick, TickDuration};
 use tenure_gate::paths::{FileKey, WorkTree, work_tree_of};
 use tokio::sync::Semaphore;
 
-use self::recently_ended::RecentlyEndedLeases;
+use self::ended_leases::RecentlyEndedLeases;
 use self::watched_tree::WatchedTree;
 use super::violations::ReportedViolations;
 use crate::app::App;

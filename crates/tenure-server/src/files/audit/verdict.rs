@@ -94,8 +94,8 @@ mod tests {
 
     fn suspect(pid: u32, session: Option<&str>, is_owner: bool) -> WriterCandidate {
         let session = session.map(|session| Holder::parse(session).unwrap());
-        let whose = if is_owner { WriterOrigin::Owner } else { WriterOrigin::Other };
-        WriterCandidate { pid, name: "sh\n".into(), session, origin: whose }
+        let origin = if is_owner { WriterOrigin::Owner } else { WriterOrigin::Other };
+        WriterCandidate { pid, name: "sh\n".into(), session, origin }
     }
 
     fn judged(has_owner: bool, by_git: bool, writers: Vec<WriterCandidate>) -> Option<Violation> {
@@ -137,8 +137,8 @@ mod tests {
             violation.detail,
             "it was written by sh  (pid 7), and whether its owner started that is not known"
         );
-        let told = judged(true, false, vec![unknown(), suspect(8, None, false)]).unwrap();
-        assert_eq!(told.detail, "it was written by sh  (pid 8), which its owner did not start");
+        let violation = judged(true, false, vec![unknown(), suspect(8, None, false)]).unwrap();
+        assert_eq!(violation.detail, "it was written by sh  (pid 8), which its owner did not start");
         assert_eq!(judged(true, false, vec![unknown(), suspect(8, None, true)]), None);
     }
 }

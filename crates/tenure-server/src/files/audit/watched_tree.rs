@@ -119,7 +119,7 @@ async fn watch(app: &Arc<App>, watched: &Arc<WatchedTree>) {
     // Nothing is taken from others who want to watch: where there is no room, it is tried again.
     let _slot = loop {
         match app.files.audit.watch_slots.clone().try_acquire_owned() {
-            Ok(room) => break room,
+            Ok(permit) => break permit,
             Err(_) => *watched.coverage.lock() = Err("too many other trees are watched at once".to_owned()),
         }
         tokio::time::sleep(CHECK_INTERVAL).await;

@@ -69,8 +69,8 @@ pub(super) async fn run_connection(
                     .await;
                 return lingering_close(stream).await;
             }
-            ConnectionOutcome::Upgraded { stream, begun, upgrade } => {
-                return upgrade.run(stream, begun, stop).await;
+            ConnectionOutcome::Upgraded { stream, prefix, upgrade } => {
+                return upgrade.run(stream, prefix, stop).await;
             }
             ConnectionOutcome::Gone => return,
         }

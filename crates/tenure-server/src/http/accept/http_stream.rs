@@ -41,9 +41,9 @@ impl HttpStream {
 
     /// The connection, and what hyper did not take of what was read before it came.
     pub(super) fn into_parts(self) -> (Stream, Vec<u8>) {
-        let mut begun = self.prefix;
-        begun.drain(..self.consumed);
-        (self.stream, begun)
+        let mut prefix = self.prefix;
+        prefix.drain(..self.consumed);
+        (self.stream, prefix)
     }
 
     /// The outcome of a write, unless it has waited for too long.

@@ -67,10 +67,10 @@ impl Upgrade {
         Self(Arc::new(Mutex::new(Some(boxed))))
     }
 
-    pub(super) async fn run(self, stream: Stream, begun: Vec<u8>, stop: watch::Receiver<bool>) {
+    pub(super) async fn run(self, stream: Stream, prefix: Vec<u8>, stop: watch::Receiver<bool>) {
         let conversation = self.0.lock().take();
         if let Some(conversation) = conversation {
-            conversation(stream, begun, stop).await;
+            conversation(stream, prefix, stop).await;
         }
     }
 }

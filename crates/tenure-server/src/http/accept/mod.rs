@@ -107,7 +107,7 @@ struct ConnectionSlots {
 
 impl ConnectionSlots {
     fn new(connections: usize) -> Self {
-        let semaphore = |room| Arc::new(Semaphore::new(room));
+        let semaphore = |permits| Arc::new(Semaphore::new(permits));
         Self { all: semaphore(connections), reserved_local: semaphore(RESERVED_LOCAL_CONNECTIONS) }
     }
 

@@ -24,7 +24,7 @@ const MAX_HEADER_BYTES: usize = 32 << 10;
 const WARM_TIME: Duration = Duration::from_secs(1);
 
 pub(super) enum ConnectionOutcome {
-    /// Nothing is under way, and it can go on; `begun` is what was read of the next request.
+    /// Nothing is under way, and it can go on; `prefix` is what was read of the next request.
     Idle {
         stream: Stream,
         prefix: Vec<u8>,
@@ -39,7 +39,7 @@ pub(super) enum ConnectionOutcome {
     /// Both sides agreed to go on with something else.
     Upgraded {
         stream: Stream,
-        begun: Vec<u8>,
+        prefix: Vec<u8>,
         upgrade: Upgrade,
     },
     /// Nobody is at the other end.
@@ -58,14 +58,14 @@ type Http = Connection<TokioIo<HttpStream>, TrackedService>;
 /// Answers requests until the connection ends, or nothing more comes for a while.
 pub(super) async fn serve(
     stream: Stream,
-    begun: Vec<u8>,
+    prefix: Vec<u8>,
     peer: Peer,
     shared: &ConnectionContext,
     stop: &mut watch::Receiver<bool>,
 ) -> ConnectionOutcome {
     let activity = Arc::new(Activity::default());
     let service = TrackedService::new(shared.router.clone(), peer, activity.clone());
-    let guarded = HttpStream::new(stream, begun, shared.write_timeout, activity.clone());
+    let guarded = HttpStream::new(stream, prefix, shared.write_timeout, activity.clone());
     let mut connection = Builder::new()
         .timer(TokioTimer::new())
         .header_read_timeout(HEADER_TIMEOUT)
@@ -75,14 +75,14 @@ pub(super) async fn serve(
     let mut warm = None;
     // How many requests there had been when it was set aside.
     let mut set_aside = None;
-    let (mut is_idle, mut is_stopping) = (false, false);
+    let (mut is_idle, mut is_shutting_down) = (false, false);
     let result = loop {
         let until = warm.as_ref().map(|(_, until)| *until);
         let step = tokio::select! {
             biased;
             step = std::future::poll_fn(|context| step(&mut connection, &activity, is_idle, context)) => step,
-            _ = stop.wait_for(|stop| *stop), if !is_stopping => {
-                is_stopping = true;
+            _ = stop.wait_for(|stop| *stop), if !is_shutting_down => {
+                is_shutting_down = true;
                 Pin::new(&mut connection).graceful_shutdown();
                 continue;
             }
@@ -98,7 +98,7 @@ pub(super) async fn serve(
             ConnectionEvent::BecameBusy => (warm, is_idle) = (None, false),
             ConnectionEvent::BecameIdle => {
                 is_idle = true;
-                if is_stopping {
+                if is_shutting_down {
                     continue;
                 }
                 warm = shared
@@ -119,13 +119,13 @@ pub(super) async fn serve(
     if let (Ok(()), Some(upgrade)) = (&result, activity.take_upgrade()) {
         return ConnectionOutcome::Upgraded {
             stream,
-            begun: [&parts.read_buf[..], &unread[..]].concat(),
+            prefix: [&parts.read_buf[..], &unread[..]].concat(),
             upgrade,
         };
     }
     match result {
         // Hyper closed it because we said so, in the middle of nothing: for the caller nothing has changed.
-        Ok(()) if set_aside == Some(activity.started()) && !is_stopping => {
+        Ok(()) if set_aside == Some(activity.started()) && !is_shutting_down => {
             ConnectionOutcome::Idle { stream, prefix: [&parts.read_buf[..], &unread[..]].concat() }
         }
         Ok(()) => ConnectionOutcome::Done { stream },

@@ -33,8 +33,10 @@ impl Activity {
 
     /// Whether there was a request, and none is under way, and the caller has taken every answer.
     pub(super) fn is_idle(&self) -> bool {
-        let begun = self.started();
-        begun > 0 && self.ended.load(Ordering::Acquire) == begun && !self.is_stalled.load(Ordering::Acquire)
+        let started = self.started();
+        started > 0
+            && self.ended.load(Ordering::Acquire) == started
+            && !self.is_stalled.load(Ordering::Acquire)
     }
 
     /// What the connection goes on with, if both sides agreed on something else than HTTP.

@@ -38,7 +38,7 @@ pub(crate) async fn require(
 ) -> Result<Response, HttpError> {
     let Some(route) = request.extensions().get::<MatchedPath>() else { return Ok(next.run(request).await) };
     let permission = match permission_of(request.method(), route.as_str()) {
-        Ok(need) => need,
+        Ok(permission) => permission,
         Err(response) => return Ok(*response),
     };
     let enough: &[TokenScope] = match &permission {
@@ -76,9 +76,9 @@ pub(crate) fn caller_of(app: &App, token: &str) -> Result<Caller, HttpError> {
     }
     let token = app.api_tokens.find(token, TokenClockReading::read());
     // A token from before sessions were may have a name that is the server's own by now.
-    let given = token.filter(|given| !given.principal.as_str().starts_with(intents::DOMAIN));
-    let given = given.ok_or_else(|| unauthorized("the bearer token is not known, or no longer good"))?;
-    Ok(Caller::with_token(given))
+    let token = token.filter(|token| !token.principal.as_str().starts_with(intents::DOMAIN));
+    let token = token.ok_or_else(|| unauthorized("the bearer token is not known, or no longer good"))?;
+    Ok(Caller::with_token(token))
 }
 
 /// A user of this machine, on the local socket. The system says which one it is.

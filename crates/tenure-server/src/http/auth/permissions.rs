@@ -18,12 +18,12 @@ pub(super) enum RoutePermission {
     Device,
 }
 
-use RoutePermission::{Public, Scope as Needs};
+use RoutePermission::{Public, Scope as Requires};
 
-const READ: RoutePermission = Needs(TokenScope::LeasesRead);
-const WRITE: RoutePermission = Needs(TokenScope::LeasesWrite);
-const INTENTS: RoutePermission = Needs(TokenScope::IntentsWrite);
-const ADMIN: RoutePermission = Needs(TokenScope::Admin);
+const READ: RoutePermission = Requires(TokenScope::LeasesRead);
+const WRITE: RoutePermission = Requires(TokenScope::LeasesWrite);
+const INTENTS: RoutePermission = Requires(TokenScope::IntentsWrite);
+const ADMIN: RoutePermission = Requires(TokenScope::Admin);
 
 /// Who may look at a device.
 pub(super) const DEVICE: [TokenScope; 2] = [TokenScope::LeasesRead, TokenScope::ControlWrite];
@@ -98,11 +98,12 @@ const ROUTES: &[(Method, &str, RoutePermission)] = &[
 
 /// Every route there is, those of the device included: what they need follows from the table of its commands.
 fn all() -> impl Iterator<Item = (Method, &'static str, RoutePermission)> {
-    let own = ROUTES.iter().map(|(method, path, need)| (method.clone(), *path, *need));
+    let own = ROUTES.iter().map(|(method, path, permission)| (method.clone(), *path, *permission));
     own.chain(COMMANDS.iter().flat_map(|row| {
         // An upload may show a right of its own instead.
         let must_drive = row.may_change && row.name != "ota.upload";
-        let permission = if must_drive { Needs(TokenScope::ControlWrite) } else { RoutePermission::Device };
+        let permission =
+            if must_drive { Requires(TokenScope::ControlWrite) } else { RoutePermission::Device };
         row.rest.iter().map(move |rest| {
             (
                 Method::from_bytes(rest.method.as_bytes()).expect("the table has methods"),
@@ -116,8 +117,8 @@ fn all() -> impl Iterator<Item = (Method, &'static str, RoutePermission)> {
 /// The scopes of which this method of this route needs one.
 pub(crate) fn scopes_of(method: &Method, route: &str) -> Vec<TokenScope> {
     let found = all().find(|(known, path, _)| known == method && *path == route);
-    match found.map(|(_, _, need)| need) {
-        Some(Needs(scope)) => vec![scope],
+    match found.map(|(_, _, permission)| permission) {
+        Some(Requires(scope)) => vec![scope],
         Some(RoutePermission::Device) => DEVICE.to_vec(),
         Some(Public) | None => Vec::new(),
     }
@@ -132,8 +133,8 @@ pub(crate) fn routes() -> impl Iterator<Item = (Method, &'static str)> {
 pub(super) fn permission_of(method: &Method, route: &str) -> Result<RoutePermission, Box<Response>> {
     let method_or_get = if *method == Method::HEAD { &Method::GET } else { method };
     let of_route = || all().filter(|(_, path, _)| *path == route);
-    if let Some((_, _, need)) = of_route().find(|(method, _, _)| method == method_or_get) {
-        return Ok(need);
+    if let Some((_, _, permission)) = of_route().find(|(method, _, _)| method == method_or_get) {
+        return Ok(permission);
     }
     let mut allowed = Vec::new();
     for (method, _, _) in of_route() {
@@ -188,11 +189,11 @@ mod tests {
     #[test]
     fn every_route_has_one_permission_and_only_health_routes_are_public() {
         let mut seen = Vec::new();
-        for (method, path, need) in all() {
+        for (method, path, permission) in all() {
             assert!(!seen.contains(&(method.clone(), path)), "{method} {path}");
             seen.push((method.clone(), path));
             let is_open = ["/healthz", "/readyz", "/openapi.json"].contains(&path);
-            assert_eq!(need == Public, is_open, "{method} {path}");
+            assert_eq!(permission == Public, is_open, "{method} {path}");
         }
     }
 

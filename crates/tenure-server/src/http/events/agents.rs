@@ -8,7 +8,7 @@ use tenure_core::kernel::{
     LedgerTag, Principal, Resource, Tick, TickDuration, Ticket,
 };
 
-use crate::http::host_names::format_tick_with_anchor;
+use crate::clock::format_tick_with_anchor;
 
 /// An agent at one moment. What is not known any more is left out.
 #[derive(Debug, Default)]
@@ -125,6 +125,6 @@ impl AgentSnapshot {
     }
 }
 
-fn requested_resources(wants: &[LeaseRequest]) -> Vec<(Resource, LeaseMode)> {
-    wants.iter().map(|want| (want.resource.clone(), want.mode)).collect()
+fn requested_resources(requests: &[LeaseRequest]) -> Vec<(Resource, LeaseMode)> {
+    requests.iter().map(|request| (request.resource.clone(), request.mode)).collect()
 }

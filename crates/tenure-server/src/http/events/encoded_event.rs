@@ -14,7 +14,7 @@ use super::files::FileSnapshot;
 use super::frame;
 use super::leases::{LeaseSnapshot, WaitRequest, WaitSnapshot};
 use super::sessions::IntentSessionSnapshot;
-use crate::http::host_names::format_tick_with_anchor;
+use crate::clock::format_tick_with_anchor;
 use crate::http::work::amounts;
 
 /// An event, and what it is about as it was right after.
@@ -113,7 +113,7 @@ impl EncodedEvent {
         let subject = match event {
             Event::Queued(queued) => {
                 let first = queued.requests.first();
-                let length = first.and_then(|want| before.queue_length(&want.resource));
+                let length = first.and_then(|request| before.queue_length(&request.resource));
                 let position = length.map_or(0, |length| length + 1);
                 EventSubject::Wait(WaitSnapshot {
                     ticket: queued.ticket.0,
@@ -156,7 +156,7 @@ impl EncodedEvent {
         };
         if let Event::Revoked { cause: revocation_cause, detail: detail_text, .. } = event {
             (cause, detail) =
-                (Some(revocation_cause.as_str()), Some(detail_text.clone()).filter(|said| !said.is_empty()));
+                (Some(revocation_cause.as_str()), Some(detail_text.clone()).filter(|text| !text.is_empty()));
         }
         let spent = match event {
             Event::Work(event) => match &**event {

@@ -3,7 +3,7 @@
 use tenure_api::FileEventDetails;
 use tenure_core::kernel::{ClockAnchor, FileEvent, FileSession, Holder, Resource, RetryTicket, Tick, Ticket};
 
-use crate::http::host_names::format_tick_with_anchor;
+use crate::clock::format_tick_with_anchor;
 
 /// What an event about files is about. What is not known any more is left out.
 #[derive(Debug, Default)]
@@ -21,16 +21,16 @@ pub(super) struct FileSnapshot {
 }
 
 impl FileSnapshot {
-    /// What it is about right after `event`. `known` is what a session was before, and `wanted` what a ticket was for.
+    /// The subject right after `event`. `known` looks up a session, and `retry_ticket` a ticket, as they were before it.
     pub(super) fn after_event(
         event: &FileEvent,
         known: impl Fn(&Holder) -> Option<FileSession>,
-        wanted: impl Fn(Ticket) -> Option<RetryTicket>,
+        retry_ticket: impl Fn(Ticket) -> Option<RetryTicket>,
     ) -> Self {
         let of_ticket = |ticket: Ticket| {
-            let ticket_of = wanted(ticket);
-            let of = ticket_of.as_ref().map(|wanted| Self::of(&wanted.session, &known)).unwrap_or_default();
-            let resource = ticket_of.map(|wanted| wanted.request.resource);
+            let ticket_of = retry_ticket(ticket);
+            let of = ticket_of.as_ref().map(|wait| Self::of(&wait.session, &known)).unwrap_or_default();
+            let resource = ticket_of.map(|wait| wait.request.resource);
             Self { ticket: Some(ticket), resource, ..of }
         };
         let nonempty = |text: &str| Some(text.to_owned()).filter(|text| !text.is_empty());

@@ -99,8 +99,8 @@ impl Filter {
     }
 }
 
-fn kinds(asked: Option<&str>) -> Result<Kinds, HttpError> {
-    let pattern = match asked {
+fn kinds(requested: Option<&str>) -> Result<Kinds, HttpError> {
+    let pattern = match requested {
         None => return Ok(Kinds::Usual),
         Some("*") => return Ok(Kinds::Every),
         Some(text) => match text.strip_suffix('*') {

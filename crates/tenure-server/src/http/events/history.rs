@@ -34,7 +34,7 @@ pub(super) struct History {
 /// What was read so far of those that live, and where to look for the others.
 struct HistoryState {
     leases: BTreeMap<Fence, LeaseSnapshot>,
-    waits: BTreeMap<Ticket, Arc<WaitRequest>>,
+    waiters: BTreeMap<Ticket, Arc<WaitRequest>>,
     sessions: BTreeMap<Holder, IntentSession>,
     pending: BTreeMap<Ticket, AgentWait>,
     view: Arc<StateView>,
@@ -60,7 +60,7 @@ impl History {
         let (tag, anchor) = view.read(|state| (state.tag(), clock(state)));
         let known = HistoryState {
             leases: BTreeMap::new(),
-            waits: BTreeMap::new(),
+            waiters: BTreeMap::new(),
             sessions: BTreeMap::new(),
             pending: BTreeMap::new(),
             view: view.clone(),
@@ -86,11 +86,11 @@ impl History {
         for (seq, record) in (batch.first.0..).zip(&batch.records) {
             // Entries about keys are no events of leases.
             let Some(event) = decode(record, self.tag).ok()? else { continue };
-            let happened = EncodedEvent::new(seq, &event, &self.known, self.tag, self.anchor);
-            self.anchor = happened.clock_anchor();
-            self.known.learn(&event, &happened.subject);
+            let encoded = EncodedEvent::new(seq, &event, &self.known, self.tag, self.anchor);
+            self.anchor = encoded.clock_anchor();
+            self.known.learn(&event, &encoded.subject);
             if seq > self.after {
-                events.push(Arc::new(happened));
+                events.push(Arc::new(encoded));
             }
         }
         Some(events)
@@ -108,8 +108,8 @@ impl HistoryState {
             {
                 self.leases.insert(facts.fence, facts.clone());
             }
-            (Event::Queued(queued), EventSubject::Wait(wait)) if self.waits.len() < MAX_KNOWN => {
-                self.waits.extend(wait.request.clone().map(|request| (queued.ticket, request)));
+            (Event::Queued(queued), EventSubject::Wait(wait)) if self.waiters.len() < MAX_KNOWN => {
+                self.waiters.extend(wait.request.clone().map(|request| (queued.ticket, request)));
             }
             (_, EventSubject::IntentSession(Some(then)))
                 if then.session.state == IntentSessionState::Ended =>
@@ -120,7 +120,7 @@ impl HistoryState {
                 self.sessions.insert(then.session.id.clone(), then.session.clone());
             }
             (Event::Left { ticket, .. }, _) => {
-                self.waits.remove(ticket);
+                self.waiters.remove(ticket);
             }
             _ => {}
         }
@@ -139,7 +139,7 @@ impl HistoryState {
         if let Event::Issued(issued) = event
             && let Some(ticket) = issued.ticket
         {
-            self.waits.remove(&ticket);
+            self.waiters.remove(&ticket);
             self.pending.remove(&ticket);
         }
     }
@@ -156,7 +156,7 @@ impl PriorState for HistoryState {
     }
 
     fn waiter(&self, ticket: Ticket) -> Option<Arc<WaitRequest>> {
-        self.waits.get(&ticket).cloned()
+        self.waiters.get(&ticket).cloned()
     }
 
     fn queue_length(&self, _: &Resource) -> Option<usize> {

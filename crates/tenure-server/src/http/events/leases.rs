@@ -10,7 +10,7 @@ use tenure_core::kernel::{
 };
 use tenure_core::rules::time::remaining;
 
-use crate::http::host_names::format_tick_with_anchor;
+use crate::clock::format_tick_with_anchor;
 use crate::http::reply_error::end_reason_name;
 
 #[derive(Debug, Clone)]
@@ -169,25 +169,26 @@ impl WaitRequest {
     }
 }
 
-fn requested_resources(wants: &[LeaseRequest]) -> Vec<(Resource, LeaseMode)> {
-    let each =
-        |want: &LeaseRequest| want.resources().map(|name| (name.clone(), want.mode)).collect::<Vec<_>>();
-    wants.iter().flat_map(each).collect()
+fn requested_resources(requests: &[LeaseRequest]) -> Vec<(Resource, LeaseMode)> {
+    let each = |request: &LeaseRequest| {
+        request.resources().map(|name| (name.clone(), request.mode)).collect::<Vec<_>>()
+    };
+    requests.iter().flat_map(each).collect()
 }
 
 impl WaitSnapshot {
     pub(super) fn to_view(&self, at: Tick, anchor: ClockAnchor) -> Waiter {
         let known = self.request.as_deref();
-        let wants = known.map_or(&[][..], |asked| &asked.requested);
+        let requested = known.map_or(&[][..], |request| &request.requested);
         Waiter {
             ticket: self.ticket,
             position: self.position,
             holder: known.map_or_else(String::new, |request| request.holder.as_str().to_owned()),
-            mode: wants.first().map_or_else(String::new, |(_, mode)| mode.as_str().to_owned()),
-            resources: wants.iter().map(|(resource, _)| resource.as_str().to_owned()).collect(),
-            since: known.map_or_else(String::new, |asked| format_tick_with_anchor(anchor, asked.since)),
-            waited_ms: known.map_or(0, |asked| at.since(asked.since).as_millis()),
-            remaining_ms: known.map_or(0, |asked| remaining(at.0, asked.until.0) / 1_000),
+            mode: requested.first().map_or_else(String::new, |(_, mode)| mode.as_str().to_owned()),
+            resources: requested.iter().map(|(resource, _)| resource.as_str().to_owned()).collect(),
+            since: known.map_or_else(String::new, |request| format_tick_with_anchor(anchor, request.since)),
+            waited_ms: known.map_or(0, |request| at.since(request.since).as_millis()),
+            remaining_ms: known.map_or(0, |request| remaining(at.0, request.until.0) / 1_000),
         }
     }
 }

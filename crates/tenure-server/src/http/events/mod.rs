@@ -8,12 +8,12 @@
 
 mod agents;
 mod encoded_event;
+mod event_buffer;
 mod files;
 mod filter;
 mod frame;
 mod history;
 mod leases;
-mod ring;
 mod sessions;
 mod subscriber;
 
@@ -26,9 +26,9 @@ use axum::response::{IntoResponse as _, Response};
 use serde::Deserialize;
 use tenure_api::Code;
 
+pub(crate) use self::event_buffer::EventBuffer;
 use self::filter::Filter;
 use self::frame::EventFormat;
-pub(crate) use self::ring::EventRing;
 pub(super) use self::subscriber::EventBody;
 use self::subscriber::{EventSubscriber, HEARTBEAT};
 use super::auth::Caller;
@@ -85,19 +85,19 @@ pub(super) async fn events(
 fn watch(
     app: &App,
     caller: Caller,
-    asked: &EventsQuery,
+    query: &EventsQuery,
     last: Option<EventId>,
     form: EventFormat,
 ) -> Result<EventBody, HttpError> {
-    let filter = Filter::new(caller, asked.resource.as_deref(), asked.r#type.as_deref())?;
+    let filter = Filter::new(caller, query.resource.as_deref(), query.r#type.as_deref())?;
     let feed = app.registrar.event_feed().clone();
     let ledger = EventRange { epoch: feed.epoch(), first: feed.pruned_through().0, head: feed.head().seq.0 };
     let after = match last {
         Some(id) => ledger.after_id(id)?,
-        None => ledger.after_start(asked.from.as_deref())?,
+        None => ledger.after_start(query.from.as_deref())?,
     };
-    let (hub, view, epoch) = (app.events.clone(), app.registrar.view().clone(), ledger.epoch);
-    Ok(EventSubscriber { ring: hub, feed, view, filter, epoch, format: form, after, heartbeat: HEARTBEAT }
+    let (buffer, view, epoch) = (app.events.clone(), app.registrar.view().clone(), ledger.epoch);
+    Ok(EventSubscriber { buffer, feed, view, filter, epoch, format: form, after, heartbeat: HEARTBEAT }
         .start())
 }
 
@@ -111,13 +111,13 @@ pub(super) fn watch_as_responses(
     let last = fields.optional_text("after")?;
     let wrong = || HttpError::invalid("after", "must be as `at` was in the events: EPOCH-NUMBER");
     let last = last.map(|text| event_id(&text).ok_or_else(wrong)).transpose()?;
-    let asked = EventsQuery {
+    let query = EventsQuery {
         from: fields.optional_text("from")?,
         resource: fields.optional_text("resource")?,
         r#type: fields.optional_text("type")?,
     };
     fields.finish()?;
-    watch(app, caller, &asked, last, EventFormat::WebSocket { id })
+    watch(app, caller, &query, last, EventFormat::WebSocket { id })
 }
 
 /// Which events there are.

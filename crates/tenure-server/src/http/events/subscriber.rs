@@ -14,11 +14,11 @@ use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep_until, timeout};
 
 use super::encoded_event::EncodedEvent;
+use super::event_buffer::{BufferRead, EventBuffer};
 use super::filter::Filter;
 use super::frame::EventFormat;
 use super::history::{History, HistoryBatch};
-use super::ring::{EventRing, RingRead};
-use crate::http::host_names::format_tick;
+use crate::clock::format_tick;
 
 /// Whoever hears nothing for longer than this may take the connection for dead.
 pub(super) const HEARTBEAT: Duration = Duration::from_secs(15);
@@ -34,7 +34,7 @@ const MAX_CHUNKS: usize = 4;
 
 /// What is needed to bring somebody events.
 pub(super) struct EventSubscriber {
-    pub(super) ring: Arc<EventRing>,
+    pub(super) buffer: Arc<EventBuffer>,
     pub(super) feed: Arc<Feed>,
     pub(super) view: Arc<StateView>,
     pub(super) filter: Filter,
@@ -72,7 +72,7 @@ impl EventSubscriber {
         let last_words = Arc::new(Mutex::new(None));
         let final_chunk = last_words.clone();
         tokio::spawn(async move {
-            let _listener = self.ring.count_subscriber();
+            let _listener = self.buffer.count_subscriber();
             let heartbeat = self.heartbeat;
             let mut writer =
                 EventWriter { chunks: sender, next_heartbeat_at: Instant::now() + heartbeat, heartbeat };
@@ -94,7 +94,7 @@ impl EventSubscriber {
     }
 
     async fn stream_events(&mut self, line: &mut EventWriter) -> Result<Infallible, StreamEnd> {
-        let mut signal = self.ring.signal();
+        let mut signal = self.buffer.signal();
         line.send(self.format.greeting(self.epoch, self.after)).await?;
         let mut is_up_to_date = false;
         loop {
@@ -103,13 +103,13 @@ impl EventSubscriber {
             if !self.filter.is_valid() {
                 return Err(StreamEnd::Ended);
             }
-            match self.ring.read_after(self.after, self.feed.head().seq.0, BATCH_SIZE) {
-                RingRead::Events(events) => {
+            match self.buffer.read_after(self.after, self.feed.head().seq.0, BATCH_SIZE) {
+                BufferRead::Events(events) => {
                     is_up_to_date = true;
                     self.send_events(&events, line).await?;
                 }
-                RingRead::UpToDate | RingRead::Evicted if has_ended => return Err(StreamEnd::Ended),
-                RingRead::UpToDate => {
+                BufferRead::UpToDate | BufferRead::Evicted if has_ended => return Err(StreamEnd::Ended),
+                BufferRead::UpToDate => {
                     tokio::select! {
                         _ = signal.changed() => {}
                         () = sleep_until(line.next_heartbeat_at) => {}
@@ -117,12 +117,12 @@ impl EventSubscriber {
                     }
                 }
                 // It was up to date and is not: it does not take what it is brought, and others must not wait for it.
-                RingRead::Evicted if is_up_to_date => {
+                BufferRead::Evicted if is_up_to_date => {
                     return Err(StreamEnd::Resync(
                         "you read too slowly; connect again with this id as Last-Event-ID",
                     ));
                 }
-                RingRead::Evicted => self.catch_up(line).await?,
+                BufferRead::Evicted => self.catch_up(line).await?,
             }
             if Instant::now() >= line.next_heartbeat_at {
                 line.send(self.format.heartbeat(self.epoch, self.after)).await?;
@@ -134,7 +134,7 @@ impl EventSubscriber {
     async fn catch_up(&mut self, line: &mut EventWriter) -> Result<(), StreamEnd> {
         let turn = loop {
             tokio::select! {
-                turn = self.ring.read_slots.clone().acquire_owned() => break turn.expect("it is never closed"),
+                turn = self.buffer.read_slots.clone().acquire_owned() => break turn.expect("it is never closed"),
                 () = line.chunks.closed() => return Err(StreamEnd::HungUp),
                 () = sleep_until(line.next_heartbeat_at) => {
                     line.send(self.format.heartbeat(self.epoch, self.after)).await?;
@@ -143,7 +143,7 @@ impl EventSubscriber {
         };
         let mut history = History::new(&self.feed, &self.view, self.after, turn);
         loop {
-            if self.ring.signal().borrow().has_ended || !self.filter.is_valid() {
+            if self.buffer.signal().borrow().has_ended || !self.filter.is_valid() {
                 return Err(StreamEnd::Ended);
             }
             let read = tokio::task::spawn_blocking(move || {

@@ -25,8 +25,8 @@ pub(super) fn describe(explanation: &Explanation, held_back: Option<(String, Tic
     if let Some(more) = waiting.len().checked_sub(NAMED).filter(|more| *more > 0) {
         words.push(format!("{more} more wait behind them."));
     }
-    if let Some((until, left)) = held_back {
-        let remaining = format_duration(left.as_millis());
+    if let Some((until, remaining)) = held_back {
+        let remaining = format_duration(remaining.as_millis());
         words.push(format!(
             "Nothing is granted before {until}, in {remaining}, because the ledger was restored from a copy."
         ));
@@ -39,7 +39,7 @@ pub(super) fn describe(explanation: &Explanation, held_back: Option<(String, Tic
 
 fn holds(lease: &Lease) -> String {
     let Lease { resource, holder, mode, fence, acquired_at, expires_at, remaining_ms, .. } = lease;
-    let left = format_duration(*remaining_ms);
+    let remaining = format_duration(*remaining_ms);
     let renewed = match lease.renewal_count {
         0 => "unless it is renewed".to_owned(),
         1 => "it was renewed once, and unless it is renewed again".to_owned(),
@@ -47,20 +47,20 @@ fn holds(lease: &Lease) -> String {
     };
     format!(
         "{holder} holds {resource} ({mode}, fence {fence}) since {acquired_at}; {renewed} \
-         it ends at {expires_at}, in {left}."
+         it ends at {expires_at}, in {remaining}."
     )
 }
 
 fn waiter_sentence(waiter: &Waiter) -> String {
     let Waiter { position, holder, mode, waited_ms, remaining_ms, resources, .. } = waiter;
-    let (waited, left) = (format_duration(*waited_ms), format_duration(*remaining_ms));
+    let (waited, remaining) = (format_duration(*waited_ms), format_duration(*remaining_ms));
     let alternatives_suffix = match resources.len() {
         0 | 1 => String::new(),
         count => format!(", one of {count} that it asked for"),
     };
     format!(
-        "Number {position} in line is {holder} ({mode}{alternatives_suffix}): it has waited for {waited}, and leaves in {left} if \
-         its turn has not come."
+        "Number {position} in line is {holder} ({mode}{alternatives_suffix}): it has waited for {waited}, \
+         and leaves in {remaining} if its turn has not come."
     )
 }
 

@@ -12,11 +12,11 @@ use tenure_core::kernel::{self, Resource, Tick};
 use tenure_core::rules::time::is_expired;
 
 use super::auth::Caller;
-use super::host_names::format_tick;
 use super::leases::{active_lease, ended_lease};
 use super::queue::{parse_resource_query, waiters};
 use super::response::{HttpError, json};
 use crate::app::App;
+use crate::clock::format_tick;
 use crate::denial_log;
 
 /// Explain the state of a resource.
@@ -40,12 +40,12 @@ pub(super) async fn explain(
     let denial = app.denials.latest(&resource);
     let now = app.registrar.now();
     let explanation = app.registrar.read(|state| {
-        let last_refusal = denial.map(|refused| denial_view(state, &refused, now));
+        let last_denial = denial.map(|refused| denial_view(state, &refused, now));
         let mut explanation = Explanation {
             resource: resource.as_str().to_owned(),
             held: held(state, &resource, &caller, now),
             waiting: waiters(state, &resource, &caller, now),
-            last_refusal,
+            last_refusal: last_denial,
             last_end: last_end(state, &resource, now),
             words: Vec::new(),
         };

@@ -15,8 +15,8 @@ use tenure_core::kernel::{Fence, Holder, IdempotencyKey, LeaseRequest, Tick};
 use tenure_registrar::runtime;
 
 use super::acquire_or_wait::acquire_or_wait;
+use super::parse::{ParsedAcquire, contention, request_key};
 use super::show::find;
-use super::wish::{Wish, contention, request_key};
 use crate::app::App;
 use crate::http::auth::Caller;
 use crate::http::body::JsonBody;
@@ -57,14 +57,14 @@ pub(in crate::http) async fn acquire_one(
     fields: Fields,
     key: Option<IdempotencyKey>,
 ) -> Result<(LeaseGrant, RevokeOnDrop), HttpError> {
-    let Wish { holder, want: request, wait_ms } = Wish::read(fields, &app.pools)?;
+    let ParsedAcquire { holder, request, wait_ms } = ParsedAcquire::read(fields, &app.pools)?;
     let contention = contention(wait_ms);
     let principal = caller.principal.clone();
     let command =
         kernel::Acquire { principal, holder, requests: vec![request], contention_policy: contention, key };
-    let given = acquire_or_wait(app, caller, command).await?;
-    let [fence] = given.leases[..] else { return Err(unexpected()) };
-    Ok((granted(app, &given.response, fence, given.stamp)?, given.revoke_on_drop))
+    let grant = acquire_or_wait(app, caller, command).await?;
+    let [fence] = grant.leases[..] else { return Err(unexpected()) };
+    Ok((granted(app, &grant.response, fence, grant.stamp)?, grant.revoke_on_drop))
 }
 
 /// Acquire several leases atomically.
@@ -87,14 +87,14 @@ pub(super) async fn acquire_all(
     body: JsonBody,
 ) -> Result<Response, HttpError> {
     let key = request_key(&headers, body.digest)?;
-    let BatchRequest { holder, requests: wants, wait_ms } = read(body.fields, &app.pools)?;
+    let BatchRequest { holder, requests, wait_ms } = read(body.fields, &app.pools)?;
     let contention = contention(wait_ms);
     let principal = caller.principal.clone();
-    let command = kernel::Acquire { principal, holder, requests: wants, contention_policy: contention, key };
-    let given = acquire_or_wait(&app, &caller, command).await?;
-    let leases = given.leases.iter().map(|fence| granted(&app, &given.response, *fence, given.stamp));
+    let command = kernel::Acquire { principal, holder, requests, contention_policy: contention, key };
+    let grant = acquire_or_wait(&app, &caller, command).await?;
+    let leases = grant.leases.iter().map(|fence| granted(&app, &grant.response, *fence, grant.stamp));
     let granted = LeaseGrants { leases: leases.collect::<Result<_, _>>()? };
-    Ok(deliver(json(StatusCode::CREATED, &granted), given.revoke_on_drop))
+    Ok(deliver(json(StatusCode::CREATED, &granted), grant.revoke_on_drop))
 }
 
 /// What is wanted together: one holder waits once for all of it.
@@ -107,21 +107,22 @@ struct BatchRequest {
 fn read(mut fields: Fields, pools: &Pools) -> Result<BatchRequest, HttpError> {
     let entries = fields.objects("leases")?;
     fields.finish()?;
-    let read = |(index, fields)| Wish::read(fields, pools).map_err(|failure| in_entry(index, failure));
+    let read =
+        |(index, fields)| ParsedAcquire::read(fields, pools).map_err(|failure| in_entry(index, failure));
     let requests = entries.into_iter().enumerate().map(read).collect::<Result<Vec<_>, _>>()?;
     let Some(first) = requests.first() else {
         return Err(HttpError::invalid("leases", "is empty; ask for at least one resource"));
     };
     let (holder, wait_ms) = (first.holder.clone(), first.wait_ms);
-    for (index, wish) in requests.iter().enumerate() {
-        let differs = [("holder", wish.holder != holder), ("waitMs", wish.wait_ms != wait_ms)];
+    for (index, entry) in requests.iter().enumerate() {
+        let differs = [("holder", entry.holder != holder), ("waitMs", entry.wait_ms != wait_ms)];
         if let Some((field, _)) = differs.into_iter().find(|(_, differs)| *differs) {
             let reason = "must be the same in every entry; ask for the others in another request";
             return Err(in_entry(index, HttpError::invalid(field, reason)));
         }
     }
-    let wants = requests.into_iter().map(|wish| wish.want).collect();
-    Ok(BatchRequest { holder, requests: wants, wait_ms })
+    let requests = requests.into_iter().map(|entry| entry.request).collect();
+    Ok(BatchRequest { holder, requests, wait_ms })
 }
 
 /// Says in which entry a field is wrong.
@@ -161,8 +162,8 @@ pub(in crate::http) fn granted(
 }
 
 /// The answer, together with what is taken back if nobody takes the answer.
-pub(in crate::http) fn deliver(response: Response, undelivered: RevokeOnDrop) -> Response {
-    response.map(|body| Body::new(Delivery { body, revoke_on_drop: undelivered }))
+pub(in crate::http) fn deliver(response: Response, revoke_on_drop: RevokeOnDrop) -> Response {
+    response.map(|body| Body::new(Delivery { body, revoke_on_drop }))
 }
 
 struct Delivery {
@@ -205,22 +206,22 @@ mod tests {
     #[test]
     fn dropping_the_response_of_a_grant_revokes_it() {
         let registrar = TestRegistrar::open();
-        let given = registrar.grant("gone");
+        let grant = registrar.grant("gone");
         let next = registrar.enqueue("next", None);
-        drop(deliver(json(StatusCode::CREATED, &"granted"), given.revoke_on_drop));
+        drop(deliver(json(StatusCode::CREATED, &"granted"), grant.revoke_on_drop));
         registrar.wait_for_grant(next);
     }
 
     #[test]
     fn a_grant_stays_after_its_response_was_sent() {
-        let office = TestRegistrar::open();
-        let given = office.grant("first");
-        let response = deliver(json(StatusCode::CREATED, &"granted"), given.revoke_on_drop);
+        let registrar = TestRegistrar::open();
+        let grant = registrar.grant("first");
+        let response = deliver(json(StatusCode::CREATED, &"granted"), grant.revoke_on_drop);
         assert_eq!(response.body().size_hint().exact(), Some(9), "its length is known");
-        let body = office.runtime.block_on(response.into_body().collect()).unwrap();
+        let body = registrar.runtime.block_on(response.into_body().collect()).unwrap();
         assert_eq!(body.to_bytes(), "\"granted\"");
         // Whatever was taken back would be by the time that this is answered.
-        let next = office.enqueue("next", None);
-        assert!(office.registrar.read(|state| state.queue_ticket(next.ticket).is_some()));
+        let next = registrar.enqueue("next", None);
+        assert!(registrar.registrar.read(|state| state.queue_ticket(next.ticket).is_some()));
     }
 }

@@ -12,7 +12,7 @@ use crate::denial_log::RequestSummary;
 use crate::http::auth::Caller;
 use crate::http::reply_error::{error_from_reply, outcome_unknown};
 use crate::http::response::HttpError;
-use crate::registrar::{Asked, Given, QueueOutcome, QueuedRequest};
+use crate::registrar::{AcquireOutcome, Grant, QueueOutcome, QueuedRequest};
 use crate::tokens::TokenScope;
 
 /// The leases that are asked for, or why there are none. Whoever drops this while it waits leaves the line, unless
@@ -21,7 +21,7 @@ pub(super) async fn acquire_or_wait(
     app: &App,
     caller: &Caller,
     acquire: kernel::Acquire,
-) -> Result<Given, HttpError> {
+) -> Result<Grant, HttpError> {
     let summary = RequestSummary::from_acquire(&acquire);
     let granted = ask(app, caller, acquire).await;
     // What a token may not do says nothing about the resource, and is no business of those who may see it.
@@ -32,7 +32,7 @@ pub(super) async fn acquire_or_wait(
     granted
 }
 
-async fn ask(app: &App, caller: &Caller, acquire: kernel::Acquire) -> Result<Given, HttpError> {
+async fn ask(app: &App, caller: &Caller, acquire: kernel::Acquire) -> Result<Grant, HttpError> {
     for resource in acquire.requests.iter().flat_map(LeaseRequest::resources) {
         caller.require_resource(resource.as_str())?;
     }
@@ -40,23 +40,23 @@ async fn ask(app: &App, caller: &Caller, acquire: kernel::Acquire) -> Result<Giv
         ContentionPolicy::Queue { .. } => acquire.requests.clone(),
         _ => Vec::new(),
     };
-    let given = match app.registrar.acquire(acquire).await {
-        Asked::Given(given) => Ok(given),
-        Asked::InLine(line) => wait(app, line, &requests).await,
-        Asked::Not(reply) => Err(error_from_reply(reply, || app.registrar.now())),
+    let grant = match app.registrar.acquire(acquire).await {
+        AcquireOutcome::Granted(grant) => Ok(grant),
+        AcquireOutcome::Queued(queued) => wait(app, queued, &requests).await,
+        AcquireOutcome::NotGranted(reply) => Err(error_from_reply(reply, || app.registrar.now())),
     };
     // The token was good a moment ago, or a day: whoever revoked it meanwhile has ended what there was by then.
     caller.require(TokenScope::LeasesWrite)?;
-    given
+    grant
 }
 
-async fn wait(app: &App, line: QueuedRequest, wants: &[LeaseRequest]) -> Result<Given, HttpError> {
-    let (ticket, stamp) = (line.ticket, line.stamp);
-    match app.registrar.wait(line, app.wait_for_stop()).await {
-        QueueOutcome::Granted(given) => Ok(*given),
+async fn wait(app: &App, queued: QueuedRequest, requests: &[LeaseRequest]) -> Result<Grant, HttpError> {
+    let (ticket, stamp) = (queued.ticket, queued.stamp);
+    match app.registrar.wait(queued, app.wait_for_stop()).await {
+        QueueOutcome::Granted(grant) => Ok(*grant),
         QueueOutcome::Ended(end) => {
             let now = app.registrar.now();
-            let mut failure = app.registrar.read(|state| wait_error(state, wants, ticket, end, now));
+            let mut failure = app.registrar.read(|state| wait_error(state, requests, ticket, end, now));
             failure.0.waited_ms = Some(now.since(stamp).as_millis());
             Err(failure)
         }
@@ -79,7 +79,7 @@ async fn wait(app: &App, line: QueuedRequest, wants: &[LeaseRequest]) -> Result<
 /// What a waiter is told that got nothing: who is in its way now.
 fn wait_error(
     state: &KernelState,
-    wants: &[LeaseRequest],
+    requests: &[LeaseRequest],
     ticket: Ticket,
     end: WaitEnd,
     now: Tick,
@@ -89,9 +89,9 @@ fn wait_error(
         WaitEnd::Withdrawn => "the wait was withdrawn by another request",
         WaitEnd::Gone => "the wait was ended, because its holder was taken for gone; ask again",
     };
-    let Some((resource, holder, until)) = find_blocker(state, wants, ticket, now) else {
+    let Some((resource, holder, until)) = find_blocker(state, requests, ticket, now) else {
         let mut failure = HttpError::new(Code::Held, format!("{what}; by now nobody holds it"));
-        failure.0.resource = wants.first().map(|request| request.resource.as_str().to_owned());
+        failure.0.resource = requests.first().map(|request| request.resource.as_str().to_owned());
         return failure;
     };
     let mut failure = HttpError::new(Code::Held, format!("{resource} is held by {holder}; {what}"));
@@ -107,12 +107,12 @@ fn wait_error(
 /// taken: then it is the one that is free the soonest.
 fn find_blocker<'a>(
     state: &KernelState,
-    wants: &'a [LeaseRequest],
+    requests: &'a [LeaseRequest],
     ticket: Ticket,
     now: Tick,
 ) -> Option<(&'a Resource, String, Tick)> {
-    wants.iter().find_map(|want| {
-        let taken = want.resources().map(|resource| taken(state, resource, want.mode, ticket, now));
+    requests.iter().find_map(|request| {
+        let taken = request.resources().map(|resource| taken(state, resource, request.mode, ticket, now));
         let taken = taken.collect::<Option<Vec<_>>>()?;
         taken.into_iter().min_by_key(|(_, _, until)| *until)
     })

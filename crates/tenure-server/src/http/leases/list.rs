@@ -74,18 +74,18 @@ pub(super) async fn list(
 }
 
 impl Filter {
-    fn new(asked: LeasesQuery, caller: Caller, tag: LedgerTag) -> Result<Self, HttpError> {
-        asked.resource.iter().try_for_each(|resource| caller.require_resource(resource))?;
-        let limit = asked.limit.unwrap_or(DEFAULT_LIMIT);
+    fn new(query: LeasesQuery, caller: Caller, tag: LedgerTag) -> Result<Self, HttpError> {
+        query.resource.iter().try_for_each(|resource| caller.require_resource(resource))?;
+        let limit = query.limit.unwrap_or(DEFAULT_LIMIT);
         if !(1..=MAX_LIMIT).contains(&limit) {
             return Err(HttpError::invalid("limit", &format!("must be from 1 to {MAX_LIMIT}")));
         }
         let unknown = || HttpError::invalid("after", "must be the `next` of an earlier page of this server");
-        let after = asked.after.map(|cursor| parse_cursor(&cursor, tag).ok_or_else(unknown)).transpose()?;
+        let after = query.after.map(|cursor| parse_cursor(&cursor, tag).ok_or_else(unknown)).transpose()?;
         Ok(Self {
-            resource: asked.resource.as_deref().map(Resource::parse).transpose()?,
-            holder: asked.holder.as_deref().map(Holder::parse).transpose()?,
-            state: asked.state.unwrap_or_default(),
+            resource: query.resource.as_deref().map(Resource::parse).transpose()?,
+            holder: query.holder.as_deref().map(Holder::parse).transpose()?,
+            state: query.state.unwrap_or_default(),
             limit,
             after: after.unwrap_or_default(),
             caller,
@@ -95,7 +95,7 @@ impl Filter {
     fn fits(&self, fence: Fence, resource: &Resource, holder: &Holder) -> bool {
         fence > self.after
             && self.resource.as_ref().is_none_or(|state| state == resource)
-            && self.holder.as_ref().is_none_or(|wanted| wanted == holder)
+            && self.holder.as_ref().is_none_or(|expected| expected == holder)
             && self.caller.can_see(resource.as_str())
     }
 
@@ -132,7 +132,7 @@ fn current_leases(
     filter: &Filter,
     now: Tick,
     expired: bool,
-    most: usize,
+    limit: usize,
 ) -> Vec<Lease> {
     let fits = |lease: &LeaseView<'_>| {
         filter.fits(lease.fence, lease.resource, lease.holder)
@@ -141,21 +141,21 @@ fn current_leases(
     let mut found: Vec<_> = match (&filter.resource, &filter.holder) {
         (Some(resource), _) => state.leases_on_resource(resource).filter(fits).collect(),
         (None, Some(holder)) => state.leases_of_holder(holder).filter(fits).collect(),
-        (None, None) => state.leases_from(filter.after).filter(fits).take(most).collect(),
+        (None, None) => state.leases_from(filter.after).filter(fits).take(limit).collect(),
     };
     found.sort_unstable_by_key(|lease| lease.fence);
     let mut recalls = RecallLookup::new(state, now);
     found
         .into_iter()
-        .take(most)
+        .take(limit)
         .map(|lease| active_lease_with_recalls(state, lease, now, &mut recalls))
         .collect()
 }
 
 /// The first leases that fit, of those that ended not long ago.
-fn remembered(state: &kernel::KernelState, filter: &Filter, most: usize) -> Vec<Lease> {
+fn remembered(state: &kernel::KernelState, filter: &Filter, limit: usize) -> Vec<Lease> {
     let found = state.ended_leases().filter(|lease| filter.fits_ended(lease));
-    found.take(most).map(|lease| ended_lease(state, lease)).collect()
+    found.take(limit).map(|lease| ended_lease(state, lease)).collect()
 }
 
 fn parse_cursor(cursor: &str, tag: LedgerTag) -> Option<Fence> {
@@ -196,9 +196,9 @@ mod tests {
         state
     }
 
-    fn fences(state: &kernel::KernelState, wanted: LeaseState, now: Tick) -> Vec<u64> {
+    fn fences(state: &kernel::KernelState, lease_state: LeaseState, now: Tick) -> Vec<u64> {
         let (after, caller) = (Fence::default(), Caller::admin(Principal::parse("admin").unwrap()));
-        let filter = Filter { resource: None, holder: None, state: wanted, limit: 10, after, caller };
+        let filter = Filter { resource: None, holder: None, state: lease_state, limit: 10, after, caller };
         page(state, &filter, now).leases.iter().map(|lease| lease.fence).collect()
     }
 

@@ -3,11 +3,11 @@
 mod acquire;
 mod acquire_or_wait;
 mod list;
+mod parse;
 mod reissue;
 mod release_and_revoke;
 mod renew;
 mod show;
-mod wish;
 mod withdraw;
 
 use std::sync::Arc;
@@ -20,11 +20,11 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 pub(super) use self::acquire::{acquire_one, deliver, granted};
+pub(crate) use self::parse::nonce;
+pub(super) use self::parse::{holder, request_key, request_key_of};
 pub(super) use self::release_and_revoke::release_one;
 pub(super) use self::renew::renew_one;
 pub(super) use self::show::{active_lease, ended_lease, find};
-pub(crate) use self::wish::nonce;
-pub(super) use self::wish::{holder, request_key, request_key_of};
 use super::auth::Caller;
 use super::reply_error::{not_found, token_invalid};
 use super::response::HttpError;

@@ -14,7 +14,7 @@ use tenure_core::rules::time::is_expired;
 use tenure_registrar::Reply;
 
 use super::acquire::granted;
-use super::wish::{holder, mode};
+use super::parse::{holder, mode};
 use super::{LeaseId, verify_token};
 use crate::app::App;
 use crate::denial_log::RequestSummary;
@@ -27,7 +27,7 @@ use crate::http::response::{HttpError, json};
 /// What a nonce is derived for. It never changes: a repeat after an update must find what was granted before it.
 const CONTEXT: &str = "tenure 2026 the lease that continues another";
 
-/// Lets the lease go on. `asked` is everything that tells this request from another one about the same lease.
+/// Reissues the lease. `request` is what distinguishes this request from other requests about the same lease.
 pub(super) async fn reissue(
     app: &App,
     caller: &Caller,
@@ -41,7 +41,7 @@ pub(super) async fn reissue(
     let response = app.registrar.submit(command(before, nonce)).await;
     let (lease, stamp) = match &response.reply {
         Reply::Answered { answer: CommandOutcome::Reissued { lease, .. }, stamp } => (*lease, *stamp),
-        Reply::Answered { answer: CommandOutcome::Rejected(refusal), stamp } if is_reissued(refusal) => {
+        Reply::Answered { answer: CommandOutcome::Rejected(rejection), stamp } if is_reissued(rejection) => {
             let found = app.registrar.read(|state| continuation(state, before, nonce, *stamp));
             (found.ok_or_else(|| error_from_reply(response.reply.clone(), || *stamp))?, *stamp)
         }
@@ -56,8 +56,8 @@ pub(super) async fn reissue(
     Ok(json(StatusCode::OK, &granted(app, &response, lease, stamp)?))
 }
 
-fn is_reissued(refusal: &Rejection) -> bool {
-    matches!(refusal, Rejection::Ended { end: LeaseEnd::Revoked(RevocationCause::Transferred), .. })
+fn is_reissued(rejection: &Rejection) -> bool {
+    matches!(rejection, Rejection::Ended { end: LeaseEnd::Revoked(RevocationCause::Transferred), .. })
 }
 
 /// The lease that came of the same request before, if it lives.
@@ -71,9 +71,9 @@ fn continuation(state: &kernel::KernelState, before: Fence, nonce: Nonce, at: Ti
 
 /// Whoever knows the old token can compute this nonce, and gains nothing: the new token needs the token key. The old
 /// token does not follow from the nonce, which stands in the ledger.
-fn nonce_after(token: &str, asked: &[&str]) -> Nonce {
+fn nonce_after(token: &str, request: &[&str]) -> Nonce {
     let mut hasher = blake3::Hasher::new_derive_key(CONTEXT);
-    for part in std::iter::once(&token).chain(asked) {
+    for part in std::iter::once(&token).chain(request) {
         // With their lengths, or two different requests could be the same bytes.
         hasher.update(&part.len().to_be_bytes()).update(part.as_bytes());
     }
@@ -91,12 +91,12 @@ pub(super) struct ChangeModeRequest {
 impl ChangeModeRequest {
     /// `usual` is what is meant by no mode.
     pub(super) fn read(mut fields: Fields, default_mode: LeaseMode) -> Result<Self, HttpError> {
-        let asked = tenure_api::ModeChangeRequest {
+        let request = tenure_api::ModeChangeRequest {
             token: fields.text("token")?,
             mode: fields.optional_text("mode")?,
         };
         fields.finish()?;
-        Ok(Self { token: asked.token, mode: asked.mode.as_deref().map_or(Ok(default_mode), mode)? })
+        Ok(Self { token: request.token, mode: request.mode.as_deref().map_or(Ok(default_mode), mode)? })
     }
 
     pub(super) async fn change(
@@ -131,8 +131,8 @@ pub(super) async fn upgrade(
     id: LeaseId,
     body: JsonBody,
 ) -> Result<Response, HttpError> {
-    let asked = ChangeModeRequest::read(body.fields, LeaseMode::Exclusive)?;
-    asked.change(&app, &caller, &id, "upgrade", Command::Upgrade).await
+    let request = ChangeModeRequest::read(body.fields, LeaseMode::Exclusive)?;
+    request.change(&app, &caller, &id, "upgrade", Command::Upgrade).await
 }
 
 /// Downgrade a lease to a weaker mode.
@@ -152,8 +152,8 @@ pub(super) async fn downgrade(
     id: LeaseId,
     body: JsonBody,
 ) -> Result<Response, HttpError> {
-    let asked = ChangeModeRequest::read(body.fields, LeaseMode::Shared)?;
-    asked.change(&app, &caller, &id, "downgrade", Command::Downgrade).await
+    let request = ChangeModeRequest::read(body.fields, LeaseMode::Shared)?;
+    request.change(&app, &caller, &id, "downgrade", Command::Downgrade).await
 }
 
 /// Transfer a lease to another holder atomically.
@@ -173,20 +173,20 @@ pub(super) async fn transfer(
     id: LeaseId,
     body: JsonBody,
 ) -> Result<Response, HttpError> {
-    let asked = read(body.fields)?;
-    let to = holder("to", &asked.to)?;
+    let request = read(body.fields)?;
+    let to = holder("to", &request.to)?;
     // The next holder belongs to whoever asks.
     let principal = caller.principal.clone();
-    let request = ["transfer", &asked.to, caller.principal.as_str()];
+    let parts = ["transfer", &request.to, caller.principal.as_str()];
     let command =
         |lease, nonce| Command::Transfer { lease, claim: LeaseCredential::Token, to, principal, nonce };
-    reissue(&app, &caller, &id, &asked.token, &request, command).await
+    reissue(&app, &caller, &id, &request.token, &parts, command).await
 }
 
 fn read(mut fields: Fields) -> Result<TransferRequest, HttpError> {
-    let asked = TransferRequest { token: fields.text("token")?, to: fields.text("to")? };
+    let request = TransferRequest { token: fields.text("token")?, to: fields.text("to")? };
     fields.finish()?;
-    Ok(asked)
+    Ok(request)
 }
 
 #[cfg(test)]

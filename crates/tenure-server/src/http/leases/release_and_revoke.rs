@@ -69,9 +69,9 @@ pub(in crate::http) async fn release_one(
 }
 
 fn read(mut fields: Fields) -> Result<ReleaseRequest, HttpError> {
-    let asked = ReleaseRequest { token: fields.text("token")?, reason: fields.optional_text("reason")? };
+    let request = ReleaseRequest { token: fields.text("token")?, reason: fields.optional_text("reason")? };
     fields.finish()?;
-    Ok(asked)
+    Ok(request)
 }
 
 fn reason(name: Option<&str>) -> Result<ReleaseReason, HttpError> {
@@ -98,7 +98,7 @@ pub(super) async fn revoke(
     local: Result<LocalProcess, HttpError>,
     body: JsonBody,
 ) -> Result<Response, HttpError> {
-    let asked = read_revoke(body.fields)?;
+    let request = read_revoke(body.fields)?;
     let lease = named(&app, &caller, &id)?.fence;
     let is_file = app
         .registrar
@@ -106,7 +106,7 @@ pub(super) async fn revoke(
     if let (true, Ok(local)) = (is_file, local) {
         local.require_human(&app)?;
     }
-    let (by, detail) = (caller.principal.clone(), asked.reason.into());
+    let (by, detail) = (caller.principal.clone(), request.reason.into());
     let response =
         app.registrar.submit(Command::Revoke { lease, cause: RevocationCause::Revoked, by, detail }).await;
     match response.reply {
@@ -123,10 +123,10 @@ pub(super) async fn revoke(
 }
 
 fn read_revoke(mut fields: Fields) -> Result<RevocationRequest, HttpError> {
-    let asked = RevocationRequest { reason: fields.text("reason")? };
+    let request = RevocationRequest { reason: fields.text("reason")? };
     fields.finish()?;
-    check_name("reason", &asked.reason)?;
-    Ok(asked)
+    check_name("reason", &request.reason)?;
+    Ok(request)
 }
 
 /// Looks for recalls at one moment. Many leases may be on one resource, with a long queue: it is walked once.

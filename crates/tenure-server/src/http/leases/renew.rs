@@ -66,7 +66,7 @@ pub(in crate::http) async fn renew_one(
 }
 
 fn read(mut fields: Fields) -> Result<RenewalRequest, HttpError> {
-    let asked = RenewalRequest { token: fields.text("token")?, ttl_ms: fields.optional_number("ttlMs")? };
+    let request = RenewalRequest { token: fields.text("token")?, ttl_ms: fields.optional_number("ttlMs")? };
     fields.finish()?;
-    Ok(asked)
+    Ok(request)
 }

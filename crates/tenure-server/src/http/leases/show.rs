@@ -12,8 +12,8 @@ use tenure_core::rules::time::{is_expired, remaining};
 use super::release_and_revoke::RecallLookup;
 use super::{LeaseId, LeaseReference, named};
 use crate::app::App;
+use crate::clock::format_tick;
 use crate::http::auth::Caller;
-use crate::http::host_names::format_tick;
 use crate::http::reply_error::{end_reason_name, not_found};
 use crate::http::response::{HttpError, json};
 

@@ -61,8 +61,8 @@ impl StreamAnswer {
     }
 
     /// The same, for something that is taken back if this is not sent.
-    pub(super) fn with_revoke_on_drop(self, undelivered: RevokeOnDrop) -> Self {
-        Self { revoke_on_drop: Some(undelivered), ..self }
+    pub(super) fn with_revoke_on_drop(self, revoke_on_drop: RevokeOnDrop) -> Self {
+        Self { revoke_on_drop: Some(revoke_on_drop), ..self }
     }
 
     pub(super) fn error(id: Option<u64>, failure: HttpError) -> Self {

@@ -62,7 +62,7 @@ impl StreamSession {
         let config = websocket::config(MAX_MESSAGE_BYTES);
         let socket = WebSocketStream::from_partially_read(stream, prefix, Role::Server, Some(config)).await;
         let (bring, brought) = mpsc::channel(4);
-        let (under_way, watching, heard) = (InFlight::new(), Arc::default(), Instant::now());
+        let (under_way, watching, now) = (InFlight::new(), Arc::default(), Instant::now());
         Self {
             app,
             caller,
@@ -71,7 +71,7 @@ impl StreamSession {
             brought,
             bring,
             watching,
-            last_received: heard,
+            last_received: now,
             ping_time: PING_INTERVAL,
         }
     }
@@ -130,7 +130,7 @@ impl StreamSession {
             Message::Text(text) => {
                 for command in frame::read(&text) {
                     match command {
-                        Ok(asked) => self.begin(asked).await?,
+                        Ok(command) => self.begin(command).await?,
                         Err(answer) => self.send(answer).await?,
                     }
                 }
@@ -149,10 +149,10 @@ impl StreamSession {
         }
     }
 
-    async fn begin(&mut self, asked: StreamCommand) -> Result<(), ConnectionClosed> {
-        if asked.verb == "watch" {
-            let id = asked.id;
-            return match self.watch(asked) {
+    async fn begin(&mut self, command: StreamCommand) -> Result<(), ConnectionClosed> {
+        if command.verb == "watch" {
+            let id = command.id;
+            return match self.watch(command) {
                 Ok(events) => {
                     tokio::spawn(forward(events, self.bring.clone(), self.watching.clone()));
                     Ok(())
@@ -163,20 +163,22 @@ impl StreamSession {
         if self.in_flight.len() >= MAX_IN_FLIGHT {
             let detail =
                 format!("{MAX_IN_FLIGHT} commands of this connection are under way; wait for some of them");
-            return self.send(StreamAnswer::error(Some(asked.id), HttpError::new(Code::Busy, detail))).await;
+            return self
+                .send(StreamAnswer::error(Some(command.id), HttpError::new(Code::Busy, detail)))
+                .await;
         }
         let (app, caller) = (self.app.clone(), self.caller.clone());
-        self.in_flight.push(Box::pin(async move { execute(&app, &caller, asked).await }));
+        self.in_flight.push(Box::pin(async move { execute(&app, &caller, command).await }));
         Ok(())
     }
 
-    fn watch(&self, asked: StreamCommand) -> Result<EventBody, HttpError> {
+    fn watch(&self, command: StreamCommand) -> Result<EventBody, HttpError> {
         self.caller.require(TokenScope::LeasesRead)?;
         if Arc::strong_count(&self.watching) > MAX_WATCHES {
             let detail = format!("a connection has at most {MAX_WATCHES} watches; open another one");
             return Err(HttpError::new(Code::Busy, detail));
         }
-        watch_as_responses(&self.app, self.caller.clone(), asked.id, asked.fields)
+        watch_as_responses(&self.app, self.caller.clone(), command.id, command.fields)
     }
 
     /// Sends an answer, together with whatever else is ready.

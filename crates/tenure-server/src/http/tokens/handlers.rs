@@ -70,14 +70,14 @@ fn read(mut fields: Fields) -> Result<ApiTokenRequest, HttpError> {
     Ok(request)
 }
 
-fn new_token(asked: ApiTokenRequest) -> Result<NewToken, HttpError> {
+fn new_token(request: ApiTokenRequest) -> Result<NewToken, HttpError> {
     let principal =
-        Principal::parse(&asked.name).map_err(|error| HttpError::invalid("name", &error.reason))?;
-    if asked.name.len() > MAX_NAME_BYTES {
+        Principal::parse(&request.name).map_err(|error| HttpError::invalid("name", &error.reason))?;
+    if request.name.len() > MAX_NAME_BYTES {
         return Err(HttpError::invalid("name", &format!("has more than {MAX_NAME_BYTES} bytes")));
     }
     let own = [crate::http::auth::LOCAL, crate::intents::DOMAIN];
-    if asked.name == crate::http::auth::ADMIN || own.iter().any(|own| asked.name.starts_with(own)) {
+    if request.name == crate::http::auth::ADMIN || own.iter().any(|own| request.name.starts_with(own)) {
         let reason =
             "`admin` and what begins with `local-` or `system:` are the server's own; choose another";
         return Err(HttpError::invalid("name", reason));
@@ -88,20 +88,20 @@ fn new_token(asked: ApiTokenRequest) -> Result<NewToken, HttpError> {
             &format!("must be some of: {}", TokenScope::ALL.map(TokenScope::as_str).join(", ")),
         )
     };
-    let scopes: Option<TokenScopes> = asked.scopes.iter().map(|name| TokenScope::parse(name)).collect();
+    let scopes: Option<TokenScopes> = request.scopes.iter().map(|name| TokenScope::parse(name)).collect();
     let scopes = scopes.filter(|scopes| !scopes.is_empty()).ok_or_else(unknown)?;
     let is_prefix = |text: &String| text.len() <= MAX_NAME_BYTES && Resource::parse(text).is_ok();
-    if asked.resources.len() > MAX_PREFIXES || !asked.resources.iter().all(is_prefix) {
+    if request.resources.len() > MAX_PREFIXES || !request.resources.iter().all(is_prefix) {
         let reason = format!(
             "must be at most {MAX_PREFIXES} beginnings of resources, each with 1 to {MAX_NAME_BYTES} bytes and \
              without control characters"
         );
         return Err(HttpError::invalid("resources", &reason));
     }
-    if asked.expires_in_ms.is_some_and(|span| !(1..=MAX_LIFETIME_MS).contains(&span)) {
+    if request.expires_in_ms.is_some_and(|span| !(1..=MAX_LIFETIME_MS).contains(&span)) {
         return Err(HttpError::invalid("expiresInMs", &format!("must be from 1 to {MAX_LIFETIME_MS}")));
     }
-    Ok(NewToken { principal, scopes, resources: asked.resources, expires_in_ms: asked.expires_in_ms })
+    Ok(NewToken { principal, scopes, resources: request.resources, expires_in_ms: request.expires_in_ms })
 }
 
 fn refused(error: CreateError) -> HttpError {

@@ -23,7 +23,7 @@ use crate::http::leases::{
 };
 use crate::http::reply_error::{answer_from_reply, error_from_reply, no_authority, not_found, unexpected};
 use crate::http::response::{HttpError, json};
-use crate::registrar::Asked;
+use crate::registrar::AcquireOutcome;
 use crate::tokens::TokenScope;
 
 /// How long a claim lasts where nothing is said about it.
@@ -74,11 +74,11 @@ pub(super) async fn acquire_work(
     caller.require_resource(resource.as_str())?;
     let (principal, has_key) = (claim.principal.clone(), claim.key.is_some());
     let command = Command::Work(Box::new(command));
-    let given = match app.registrar.acquire_with(principal.clone(), has_key, command).await {
-        Asked::Given(given) => given,
+    let grant = match app.registrar.acquire_with(principal.clone(), has_key, command).await {
+        AcquireOutcome::Granted(grant) => grant,
         // Nobody waits for work.
-        Asked::InLine(_) => return Err(unexpected()),
-        Asked::Not(reply) => {
+        AcquireOutcome::Queued(_) => return Err(unexpected()),
+        AcquireOutcome::NotGranted(reply) => {
             let failure = error_from_reply(reply, || app.registrar.now());
             let is_about_it = !matches!(failure.0.code, Code::Forbidden | Code::Unauthorized);
             if is_about_it {
@@ -90,12 +90,12 @@ pub(super) async fn acquire_work(
     };
     // The token was good a moment ago: whoever revoked it meanwhile has ended what there was by then.
     caller.require(TokenScope::LeasesWrite)?;
-    let [fence] = given.leases[..] else { return Err(unexpected()) };
-    let grant = granted(app, &given.response, fence, given.stamp)?;
+    let [fence] = grant.leases[..] else { return Err(unexpected()) };
+    let lease_grant = granted(app, &grant.response, fence, grant.stamp)?;
     let work = app.registrar.read(|state| work_of(state, fence)).ok_or_else(unexpected)?;
-    let tenure_api::LeaseGrant { lease, token, passport, valid_for_ms } = grant;
-    let told = WorkGrant { lease, work, token, passport, valid_for_ms };
-    Ok(deliver(json(StatusCode::CREATED, &told), given.revoke_on_drop))
+    let tenure_api::LeaseGrant { lease, token, passport, valid_for_ms } = lease_grant;
+    let work_grant = WorkGrant { lease, work, token, passport, valid_for_ms };
+    Ok(deliver(json(StatusCode::CREATED, &work_grant), grant.revoke_on_drop))
 }
 
 /// Derive a lease from a work lease.
@@ -178,12 +178,12 @@ pub(super) async fn spend(
     let response = app.registrar.submit(Command::Work(Box::new(WorkCommand::Spend(spend)))).await;
     let (answer, _) = answer_from_reply(response.reply, || app.registrar.now())?;
     let CommandOutcome::Spent { remaining, .. } = answer else { return Err(unexpected()) };
-    let told = SpendResult {
+    let result = SpendResult {
         lease_id: id.0,
         remaining: budget_view(remaining),
         exhausted: remaining.is_exhausted(),
     };
-    Ok(json(StatusCode::OK, &told))
+    Ok(json(StatusCode::OK, &result))
 }
 
 /// Renew a work lease.

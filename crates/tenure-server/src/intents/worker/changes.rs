@@ -54,8 +54,12 @@ pub(in crate::intents) async fn changes(
     wait(app, wait_ms, || {
         let now = app.registrar.now();
         let (leader_remaining, part, anchor) = app.registrar.read(|state| {
-            let guard_left = require_leader(state, Fence(request.guard), now)?;
-            Ok::<_, HttpError>((guard_left, ChangesPage::since(state, request.since), clock_anchor(state)))
+            let leader_remaining = require_leader(state, Fence(request.guard), now)?;
+            Ok::<_, HttpError>((
+                leader_remaining,
+                ChangesPage::since(state, request.since),
+                clock_anchor(state),
+            ))
         })?;
         let ChangesPage { revision, sessions, more } = part;
         let is_enough = revision != request.since;

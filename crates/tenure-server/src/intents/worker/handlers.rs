@@ -357,8 +357,9 @@ pub(in crate::intents) async fn release_leader_lock(
     let done = || Ok(serde_json::json!({}));
     let found = app.registrar.read(|state| {
         let live = state.lease(lease).filter(|lease| lease.resource.as_str() == LEADER_LOCK);
-        let is_over = || state.ended_lease(lease).is_some_and(|lease| lease.resource.as_str() == LEADER_LOCK);
-        live.map(|lease| Some(lease.holder.clone())).or_else(|| is_over().then_some(None))
+        let has_ended =
+            || state.ended_lease(lease).is_some_and(|lease| lease.resource.as_str() == LEADER_LOCK);
+        live.map(|lease| Some(lease.holder.clone())).or_else(|| has_ended().then_some(None))
     });
     let Some(holder) = found.ok_or_else(leader_lock_lost)? else { return done() };
     let claim = LeaseCredential::Holder { holder, principal: orchestrator_principal() };

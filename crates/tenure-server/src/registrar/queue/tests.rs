@@ -39,31 +39,31 @@ impl TestRegistrar {
     }
 
     /// What `holder` gets of the one thing that there is, at once.
-    pub(crate) fn grant(&self, holder: &str) -> Given {
+    pub(crate) fn grant(&self, holder: &str) -> Grant {
         match self.runtime.block_on(self.registrar.acquire(acquire(holder, None))) {
-            Asked::Given(granted) => granted,
-            Asked::InLine(_) => panic!("{holder} has to wait"),
-            Asked::Not(reply) => panic!("{holder}: {reply:?}"),
+            AcquireOutcome::Granted(granted) => granted,
+            AcquireOutcome::Queued(_) => panic!("{holder} has to wait"),
+            AcquireOutcome::NotGranted(reply) => panic!("{holder}: {reply:?}"),
         }
     }
 
     /// Where `holder` stands in line.
     pub(crate) fn enqueue(&self, holder: &str, key: Option<IdempotencyKey>) -> QueuedRequest {
         match self.runtime.block_on(self.registrar.acquire(acquire(holder, key))) {
-            Asked::InLine(line) => line,
+            AcquireOutcome::Queued(line) => line,
             _ => panic!("{holder} does not wait"),
         }
     }
 
-    pub(crate) fn wait_for_grant(&self, line: QueuedRequest) -> Given {
+    pub(crate) fn wait_for_grant(&self, line: QueuedRequest) -> Grant {
         match self.runtime.block_on(self.registrar.wait(line, pending())) {
-            QueueOutcome::Granted(given) => *given,
+            QueueOutcome::Granted(grant) => *grant,
             _ => panic!("not served"),
         }
     }
 
-    fn release(&self, given: &Given) {
-        let [lease] = given.leases[..] else { panic!("one lease") };
+    fn release(&self, grant: &Grant) {
+        let [lease] = grant.leases[..] else { panic!("one lease") };
         let release =
             Command::Release { lease, claim: LeaseCredential::Token, reason: ReleaseReason::Completed };
         self.runtime.block_on(self.registrar.submit(release));
@@ -98,60 +98,60 @@ fn a_caller_that_disconnects_before_the_answer_holds_nothing() {
         drop(pending_acquire.as_mut().poll(&mut Context::from_waker(Waker::noop())));
         drop(pending_acquire);
         let line = registrar.runtime.block_on(registrar.registrar.acquire(acquire("next", None)));
-        let mut given = match line {
-            Asked::InLine(line) => registrar.wait_for_grant(line),
-            Asked::Given(given) => given,
-            Asked::Not(reply) => panic!("{reply:?}"),
+        let mut grant = match line {
+            AcquireOutcome::Queued(line) => registrar.wait_for_grant(line),
+            AcquireOutcome::Granted(grant) => grant,
+            AcquireOutcome::NotGranted(reply) => panic!("{reply:?}"),
         };
-        given.revoke_on_drop.disarm();
-        registrar.release(&given);
+        grant.revoke_on_drop.disarm();
+        registrar.release(&grant);
     }
 }
 
 #[test]
 fn a_waiter_that_disconnects_after_its_grant_holds_nothing() {
-    let office = TestRegistrar::open();
-    let first = office.grant("first");
-    let (gone, next) = (office.enqueue("gone", None), office.enqueue("next", None));
-    office.release(&first);
+    let registrar = TestRegistrar::open();
+    let first = registrar.grant("first");
+    let (gone, next) = (registrar.enqueue("gone", None), registrar.enqueue("next", None));
+    registrar.release(&first);
     while gone.outcome.is_empty() {}
     drop(gone);
-    let given = office.wait_for_grant(next);
-    let end = office.registrar.read(|state| state.ended_lease(Fence(2)).map(|lease| lease.end));
+    let grant = registrar.wait_for_grant(next);
+    let end = registrar.registrar.read(|state| state.ended_lease(Fence(2)).map(|lease| lease.end));
     assert_eq!(
         end,
         Some(tenure_core::kernel::LeaseEnd::Revoked(tenure_core::kernel::RevocationCause::Disconnected))
     );
-    drop(given);
+    drop(grant);
 }
 
 #[test]
 fn a_waiter_with_a_key_keeps_its_position_and_its_lease() {
-    let office = TestRegistrar::open();
-    let first = office.grant("first");
+    let registrar = TestRegistrar::open();
+    let first = registrar.grant("first");
     let key = Some(IdempotencyKey { key: RequestDigest::of(b"key"), body: RequestDigest::of(b"body") });
-    let ticket = office.enqueue("kept", key).ticket;
-    let again = office.enqueue("kept", key);
+    let ticket = registrar.enqueue("kept", key).ticket;
+    let again = registrar.enqueue("kept", key);
     assert_eq!(again.ticket, ticket);
-    office.release(&first);
-    drop(office.wait_for_grant(again));
-    let found = office.runtime.block_on(office.registrar.acquire(acquire("kept", key)));
-    assert!(matches!(found, Asked::Given(given) if given.leases == [Fence(2)]));
-    let next = office.enqueue("next", None);
+    registrar.release(&first);
+    drop(registrar.wait_for_grant(again));
+    let found = registrar.runtime.block_on(registrar.registrar.acquire(acquire("kept", key)));
+    assert!(matches!(found, AcquireOutcome::Granted(grant) if grant.leases == [Fence(2)]));
+    let next = registrar.enqueue("next", None);
     assert!(next.outcome.is_empty());
 }
 
 #[test]
 fn a_waiter_granted_during_shutdown_is_served_or_withdrawn() {
-    let office = TestRegistrar::open();
-    let first = office.grant("first");
-    let lines: Vec<_> = (0..8).map(|number| office.enqueue(&format!("waiter-{number}"), None)).collect();
-    office.release(&first);
+    let registrar = TestRegistrar::open();
+    let first = registrar.grant("first");
+    let lines: Vec<_> = (0..8).map(|number| registrar.enqueue(&format!("waiter-{number}"), None)).collect();
+    registrar.release(&first);
     let mut served = 0;
     for line in lines {
-        match office.runtime.block_on(office.registrar.wait(line, ready(()))) {
-            QueueOutcome::Granted(mut given) => {
-                given.revoke_on_drop.disarm();
+        match registrar.runtime.block_on(registrar.registrar.wait(line, ready(()))) {
+            QueueOutcome::Granted(mut grant) => {
+                grant.revoke_on_drop.disarm();
                 served += 1;
             }
             QueueOutcome::ServerShutdown { has_key: false } => {}
@@ -159,6 +159,7 @@ fn a_waiter_granted_during_shutdown_is_served_or_withdrawn() {
         }
     }
     assert_eq!(served, 1, "the first one had its turn");
-    let (live, waiting) = office.registrar.read(|state| (state.lease_count(), state.queue_tickets().count()));
+    let (live, waiting) =
+        registrar.registrar.read(|state| (state.lease_count(), state.queue_tickets().count()));
     assert_eq!((live, waiting), (1, 0), "nobody holds or waits who was not told so");
 }

@@ -72,8 +72,8 @@ fn a_lease_without_heartbeats_expires_and_cannot_be_renewed() {
     let other = server.declare_mutations("a", 1, &["y"]);
     // Nobody is asked, and nobody has to do anything: it is announced.
     while stream.next().unwrap().event_type() != "lease.expired" {}
-    let asked = [leases[0].clone(), other[0].clone(), "lease-of-nobody".to_owned()];
-    let beaten = server.heartbeat("a", &asked);
+    let requested = [leases[0].clone(), other[0].clone(), "lease-of-nobody".to_owned()];
+    let beaten = server.heartbeat("a", &requested);
     assert_eq!(beaten["renewed"][0]["id"], json!(other[0]), "one that is over takes nothing from the others");
     let rejected =
         json!([{ "id": leases[0], "code": "EXPIRED" }, { "id": "lease-of-nobody", "code": "NOT_FOUND" }]);
@@ -112,11 +112,11 @@ fn a_lease_expires_exactly_when_no_time_remains() {
 fn releasing_leases_is_idempotent() {
     let server = TestServer::start();
     let leases = server.declare_mutations("a", 1, &["x", "y"]);
-    let mut asked = leases.clone();
-    asked.push(leases[0].clone());
-    asked.push("unknown".to_owned());
+    let mut requested = leases.clone();
+    requested.push(leases[0].clone());
+    requested.push("unknown".to_owned());
     for _ in 0..2 {
-        let released = server.release_agent_leases("a", &asked);
+        let released = server.release_agent_leases("a", &requested);
         assert_eq!(released, json!({ "released": leases, "unknown": ["unknown"] }));
     }
     let head = server.ledger_head();
@@ -145,12 +145,12 @@ fn die_restart_extends_leases_by_fifteen_seconds_once() {
     let server = TestServer::start();
     let leases = brief(&server, "a", 1, "x");
     let silent = brief(&server, "b", 2, "y");
-    let left = |answer: &Value| answer["leases"][0]["remainingMs"].as_u64().unwrap();
+    let remaining_ms = |answer: &Value| answer["leases"][0]["remainingMs"].as_u64().unwrap();
     let graced = server.report_agent_state("a", "DIE_RESTART").json();
     assert_eq!(graced["state"], json!("DIE_RESTART"));
-    assert!((15_000..=17_000).contains(&left(&graced)), "{graced}");
+    assert!((15_000..=17_000).contains(&remaining_ms(&graced)), "{graced}");
     let again = server.report_agent_state("a", "DIE_RESTART").json();
-    assert!(left(&again) <= left(&graced), "only once: {again}");
+    assert!(remaining_ms(&again) <= remaining_ms(&graced), "only once: {again}");
     wait_until("over", || state(&server.reconcile("b", &silent), &silent[0]) == "EXPIRED");
     assert_eq!(state(&server.reconcile("a", &leases), &leases[0]), "ACTIVE", "though a heartbeat was missed");
     // When it is back it goes on as before: a heartbeat never takes anything away.
@@ -165,8 +165,8 @@ fn reconcile_reports_exactly_the_requested_leases_of_the_agent() {
     let own = server.declare_mutations("a", 1, &["x", "y", "z"]);
     let foreign = server.declare_mutations("b", 2, &["w"]);
     server.release_agent_leases("a", &own[1..2]);
-    let asked = [own[1].clone(), own[0].clone(), foreign[0].clone(), "lease-x".to_owned()];
-    let truth = server.reconcile("a", &asked);
+    let requested = [own[1].clone(), own[0].clone(), foreign[0].clone(), "lease-x".to_owned()];
+    let truth = server.reconcile("a", &requested);
     assert_eq!(truth.as_object().unwrap().len(), 4, "not the one that was not asked for: {truth}");
     let held = &truth[&own[0]];
     assert_eq!((&held["held"], &held["state"]), (&json!(true), &json!("ACTIVE")));
@@ -233,7 +233,7 @@ fn leases_of_another_principals_agent_are_not_accessible() {
         server.request_with_token(&secret, "POST /v1/manifest", &manifest("a", 1, &[("MUTATES", "y")]));
     refused.expect_problem(403, "HOLDER_TAKEN");
     let own = json!({ "agent_id": "mine", "lease_ids": lease });
-    let told = server.request_with_token(&secret, "POST /v1/leases/release", &own).json();
-    assert_eq!(told, json!({ "released": [], "unknown": lease }));
+    let response = server.request_with_token(&secret, "POST /v1/leases/release", &own).json();
+    assert_eq!(response, json!({ "released": [], "unknown": lease }));
     assert_eq!(state(&server.reconcile("a", &lease), &lease[0]), "ACTIVE");
 }

@@ -41,9 +41,9 @@ fn a_digest_is_accepted_for_the_latest_epoch_and_does_not_restore_leases() {
     let lost = json_string(&leases[1]["id"]);
     assert_eq!(server.report_agent_state("a", "DIE_RESTART").status, 200);
     server.release_agent_leases("a", std::slice::from_ref(&lost));
-    let wanted = [("MUTATES", "held"), ("MUTATES", "lost"), ("CONSUMES", "blocked")];
+    let pending = [("MUTATES", "held"), ("MUTATES", "lost"), ("CONSUMES", "blocked")];
     let report = |epoch: u64, priority: u64| {
-        let digest = digest("a", priority, epoch, &wanted);
+        let digest = digest("a", priority, epoch, &pending);
         let body = json!({ "session_id": "s2", "state": "PAUSED", "digest": digest });
         server.post("/v1/agents/a/state", &body)
     };

@@ -159,8 +159,8 @@ fn agent_events_are_sent_only_to_tokens_that_may_see_them() {
     );
     assert_eq!(verdict(&server, "old", 10, "src/a"), "WAIT");
     every.expect("agent.began");
-    let waits = every.expect("agent.waits").data;
-    assert_eq!(waits["agent"]["wants"], json!([{ "resource": "FILE:src/a", "predicate": "MUTATES" }]));
+    let waiting = every.expect("agent.waits").data;
+    assert_eq!(waiting["agent"]["wants"], json!([{ "resource": "FILE:src/a", "predicate": "MUTATES" }]));
     assert_eq!(verdict(&server, "older", 5, "docs/a"), "WAIT");
     every.expect("agent.began");
     every.expect("agent.waits");
@@ -193,8 +193,8 @@ fn agent_events_are_sent_only_to_tokens_that_may_see_them() {
 #[test]
 fn revoking_a_token_ends_its_agents_leases_and_queued_manifests() {
     let server = TestServer::start();
-    let wish = json!({ "name": "agents", "scopes": ["leases:write"] });
-    let made = server.post("/v1/tokens", &wish).json();
+    let request = json!({ "name": "agents", "scopes": ["leases:write"] });
+    let made = server.post("/v1/tokens", &request).json();
     let (id, secret) = (json_string(&made["token"]["id"]), json_string(&made["secret"]));
     let lease = server.declare_mutations("young", 20, &["x"]);
     let theirs = manifest("old", 10, &[("MUTATES", "y")]);
@@ -218,8 +218,8 @@ fn revoking_a_token_ends_its_agents_leases_and_queued_manifests() {
 #[test]
 fn a_limited_token_cannot_widen_its_prefix_with_a_pattern() {
     let server = TestServer::start();
-    let wish = json!({ "name": "limited", "scopes": ["leases:write"], "resources": ["FILE:app/[id]/"] });
-    let secret = json_string(&server.post("/v1/tokens", &wish).json()["secret"]);
+    let request = json!({ "name": "limited", "scopes": ["leases:write"], "resources": ["FILE:app/[id]/"] });
+    let secret = json_string(&server.post("/v1/tokens", &request).json()["secret"]);
     let headers = [format!("Authorization: Bearer {secret}"), "Content-Type: application/json".into()];
     let ask =
         |route: &str, body: Value| server.request(&format!("POST {route}"), &headers, &body.to_string());

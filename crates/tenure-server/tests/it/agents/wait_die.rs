@@ -70,9 +70,9 @@ fn a_waiting_agent_is_granted_and_finds_its_leases_by_the_same_manifest() {
     let again = server.declare(&request);
     assert_eq!((verdict(&again), &again["position"]), ("WAIT", &json!(1)), "the same wait");
     assert_eq!(server.ledger_head(), head, "and no event");
-    let waits = &server.agent("old")["waits"];
-    assert_eq!(waits[0]["wants"][0], json!({ "resource": "FILE:x", "predicate": "MUTATES" }));
-    assert_eq!(waits[0]["blockedBy"], json!(["young"]));
+    let waiting = &server.agent("old")["waits"];
+    assert_eq!(waiting[0]["wants"][0], json!({ "resource": "FILE:x", "predicate": "MUTATES" }));
+    assert_eq!(waiting[0]["blockedBy"], json!(["young"]));
     server.release_agent_leases("young", &lease);
     // It is granted in the same moment, without anybody asking.
     let held: Vec<_> =
@@ -103,8 +103,8 @@ fn waiting_agents_are_granted_in_age_order() {
 fn a_wait_times_out_and_grants_nothing_later() {
     let server = TestServer::start();
     let lease = server.declare_mutations("young", 20, &["x"]);
-    let wish = with_field(manifest("old", 10, &[("MUTATES", "x")]), "waitTimeoutMs", json!(50));
-    assert_eq!(server.declare(&wish)["waitTimeoutMs"], json!(50));
+    let request = with_field(manifest("old", 10, &[("MUTATES", "x")]), "waitTimeoutMs", json!(50));
+    assert_eq!(server.declare(&request)["waitTimeoutMs"], json!(50));
     wait_until("over", || server.agent("old")["waits"] == json!([]));
     server.release_agent_leases("young", &lease);
     assert_eq!(server.agent("old")["leases"], json!([]));
@@ -137,14 +137,14 @@ fn a_retry_before_the_backoff_gets_the_same_die_and_the_backoff_doubles() {
         settings.agents.max_backoff_ms = 2_000;
     });
     server.declare_mutations("old", 10, &["x"]);
-    let wish = manifest("young", 20, &[("MUTATES", "x")]);
-    let first = server.declare(&wish)["retryAfterMs"].as_u64().unwrap();
+    let request = manifest("young", 20, &[("MUTATES", "x")]);
+    let first = server.declare(&request)["retryAfterMs"].as_u64().unwrap();
     assert!((1_000..=1_251).contains(&first), "{first}");
     let head = server.ledger_head();
-    let again = server.declare(&wish)["retryAfterMs"].as_u64().unwrap();
+    let again = server.declare(&request)["retryAfterMs"].as_u64().unwrap();
     assert!(again <= first && server.ledger_head() == head, "{again}");
     sleep(Duration::from_millis(first));
-    let second = server.declare(&wish)["retryAfterMs"].as_u64().unwrap();
+    let second = server.declare(&request)["retryAfterMs"].as_u64().unwrap();
     assert!((2_000..=2_501).contains(&second), "{second}");
     assert_eq!(server.agent("young")["deaths"], json!(2));
 }
@@ -212,13 +212,13 @@ fn leases_on_a_folder_and_on_a_path_below_it_conflict() {
 fn a_wait_survives_a_restart_and_is_granted() {
     let server = TestServer::start();
     server.declare_mutations("young", 20, &["x"]);
-    let wish = manifest("old", 10, &[("MUTATES", "x")]);
-    assert_eq!(verdict(&server.declare(&wish)), "WAIT");
+    let request = manifest("old", 10, &[("MUTATES", "x")]);
+    assert_eq!(verdict(&server.declare(&request)), "WAIT");
     let server = TestServer::start_in(server.stop(), |_| {}).unwrap();
     assert_eq!(server.agent("old")["waits"][0]["blockedBy"], json!(["young"]));
     assert_eq!(server.report_agent_state("young", "COMPLETED").status, 200);
     let folder = server.stop();
     let server = TestServer::start_in(folder, |_| {}).unwrap();
-    let granted = server.declare(&wish);
+    let granted = server.declare(&request);
     assert_eq!(verdict(&granted), "GRANTED", "{granted}");
 }

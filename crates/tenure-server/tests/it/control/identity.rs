@@ -70,9 +70,9 @@ fn login_and_logout_switch_the_caller_of_a_connection() {
 #[test]
 fn revoking_a_token_closes_its_connections_and_ends_their_lease() {
     let server = TestServer::start();
-    let (id, driver) = token(&server, "driver", &json!(["control:write"]), &json!([]));
+    let (id, secret) = token(&server, "driver", &json!(["control:write"]), &json!([]));
     let (mut client, mut other) =
-        (ControlClient::open_with_token(&server, &driver), ControlClient::open(&server));
+        (ControlClient::open_with_token(&server, &secret), ControlClient::open(&server));
     client.acquire("Tablet");
     let delete = [server.bearer()];
     assert_eq!(server.request(&format!("DELETE /v1/tokens/{id}"), &delete, "").status, 200);

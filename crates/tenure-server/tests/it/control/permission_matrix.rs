@@ -118,9 +118,9 @@ fn every_frame_follows_the_matrix() {
                 evaluate(CommandSource::WebSocket, FRAME, standing) == PermissionVerdict::Allow,
                 code == "STREAM_NOT_ACTIVE"
             );
-            let speaker = cell.client(standing);
-            speaker.send_bytes(&[0; 976]);
-            let answer = speaker.receive_where(|message| message["type"] == "error");
+            let client = cell.client(standing);
+            client.send_bytes(&[0; 976]);
+            let answer = client.receive_where(|message| message["type"] == "error");
             assert_eq!(answer["error"]["code"], code, "{standing:?}");
             drop(cell);
             wait_until_free(server);

@@ -96,19 +96,23 @@ fn git(stage: &FileServer, arguments: &[&str]) {
 fn a_change_without_a_lease_is_a_violation_without_owner_or_session() {
     let mut watched = Watched::new();
     watched.shell("echo x >> b");
-    let told = watched.next();
-    assert_eq!((&*told.path, &told.session, &told.owner), ("b", &None, &None), "{told:?}");
-    assert!(told.detail.contains("no session had it"), "{told:?}");
+    let violation = watched.next();
+    assert_eq!(
+        (&*violation.path, &violation.session, &violation.owner),
+        ("b", &None, &None),
+        "{violation:?}"
+    );
+    assert!(violation.detail.contains("no session had it"), "{violation:?}");
     // However it is changed: in new folders, by links, by being moved and removed.
     watched.shell("mkdir -p new/deep && echo x > new/deep/file");
     watched.shell("ln -s a link");
     watched.shell("chmod +x b && mv b c && rm c");
-    let mut told: Vec<String> = watched.so_far().into_iter().map(|violation| violation.path).collect();
+    let mut paths: Vec<String> = watched.so_far().into_iter().map(|violation| violation.path).collect();
     // Whether it is told a second time depends on how long ago that was.
-    told.retain(|path| path != "b");
-    told.sort();
-    told.dedup();
-    assert_eq!(told, ["c", "link", "new/deep/file"]);
+    paths.retain(|path| path != "b");
+    paths.sort();
+    paths.dedup();
+    assert_eq!(paths, ["c", "link", "new/deep/file"]);
 }
 
 // S4-15
@@ -123,8 +127,8 @@ fn changes_by_the_owner_before_and_right_after_its_release_are_no_violations() {
     watched.one.run("echo z > a-new && mv a-new a");
     assert_eq!(watched.one.commit(&["a"]), json!(["a"]));
     watched.one.run("echo right after >> a");
-    let told = watched.so_far();
-    assert!(told.is_empty(), "{told:?}");
+    let violations = watched.so_far();
+    assert!(violations.is_empty(), "{violations:?}");
 }
 
 // S4-15
@@ -149,8 +153,8 @@ fn changes_by_git_and_of_ignored_files_are_no_violations() {
     git(&watched.stage, &["checkout", "--quiet", "HEAD~2"]);
     assert!(!watched.stage.file("many-1").exists());
     git(&watched.stage, &["checkout", "--quiet", "other"]);
-    let told = watched.so_far();
-    assert!(told.is_empty(), "{told:?}");
+    let violations = watched.so_far();
+    assert!(violations.is_empty(), "{violations:?}");
 }
 
 /// Somebody who opens a file, writes, and stays.
@@ -170,10 +174,10 @@ fn writer_that_stays_open(stage: &FileServer, file: &str) -> Child {
 fn a_process_that_holds_an_owned_file_open_is_named_in_the_violation() {
     let mut watched = Watched::new();
     let mut shell = writer_that_stays_open(&watched.stage, "a");
-    let told = watched.next();
-    assert_eq!((&*told.path, &told.session), ("a", &None), "{told:?}");
-    assert!(told.owner.as_ref().unwrap().starts_with("claude/one@"), "{told:?}");
-    assert!(told.detail.contains(&format!("bash (pid {})", shell.id())), "{told:?}");
+    let violation = watched.next();
+    assert_eq!((&*violation.path, &violation.session), ("a", &None), "{violation:?}");
+    assert!(violation.owner.as_ref().unwrap().starts_with("claude/one@"), "{violation:?}");
+    assert!(violation.detail.contains(&format!("bash (pid {})", shell.id())), "{violation:?}");
     drop(shell.stdin.take());
     shell.wait().unwrap();
 }
@@ -186,9 +190,12 @@ fn a_background_process_of_the_owner_is_reported_without_blame() {
     let hold = watched.stage.file(".git/hold");
     watched.one.run(&format!("mkfifo {}", hold.display()));
     watched.one.run("(setsid sh -c 'exec 7>> a; echo x >&7; read line < .git/hold' &)");
-    let told = watched.next();
-    assert_eq!((&*told.path, &told.session), ("a", &None), "{told:?}");
-    assert!(told.detail.contains("not known") && !told.detail.contains("did not start"), "{told:?}");
+    let violation = watched.next();
+    assert_eq!((&*violation.path, &violation.session), ("a", &None), "{violation:?}");
+    assert!(
+        violation.detail.contains("not known") && !violation.detail.contains("did not start"),
+        "{violation:?}"
+    );
     fs::write(hold, "done").unwrap();
 }
 
@@ -199,15 +206,15 @@ fn a_change_by_another_agent_is_reported_with_its_session() {
     let mut two = FileAgent::start(&watched.stage, "two");
     assert_eq!(two.acquire(None, &["b"]), "GRANTED");
     two.run(&format!("cd {}; exec 7>> a; echo x >&7", watched.stage.file("").display()));
-    let told = watched.next();
-    assert_eq!(told.path, "a");
-    assert!(told.owner.unwrap().starts_with("claude/one@"));
-    assert_eq!(told.session.as_deref(), Some("two"));
+    let violation = watched.next();
+    assert_eq!(violation.path, "a");
+    assert!(violation.owner.unwrap().starts_with("claude/one@"));
+    assert_eq!(violation.session.as_deref(), Some("two"));
     // Nor has it asked for this one.
     two.run("exec 8> other; echo x >&8");
-    let told = watched.next();
-    assert_eq!((&*told.path, &told.owner), ("other", &None), "{told:?}");
-    assert_eq!(told.session.as_deref(), Some("two"));
+    let violation = watched.next();
+    assert_eq!((&*violation.path, &violation.owner), ("other", &None), "{violation:?}");
+    assert_eq!(violation.session.as_deref(), Some("two"));
 }
 
 #[test]

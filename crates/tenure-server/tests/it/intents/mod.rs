@@ -7,7 +7,7 @@ mod disk_failure;
 mod events;
 mod keys;
 mod lan;
-mod polling;
+mod long_poll;
 mod rejection;
 mod reserved_names;
 mod stop;

@@ -65,7 +65,7 @@ fn an_invalid_intent_is_a_400_and_stores_nothing() {
     };
     let long = "x".repeat(1_025);
     without_a_trace(&server, || {
-        for wish in [
+        for intent in [
             json!({}),
             json!([]),
             json!({ "serviceRef": CHANNEL }),
@@ -98,7 +98,7 @@ fn an_invalid_intent_is_a_400_and_stores_nothing() {
             json!({ "type": "stream.stop", "session_id": "x", "serviceRef": CHANNEL }),
             json!({ "type": "stream.stop", "session_id": "x", "params": {} }),
         ] {
-            server.submit_intent(&wish).expect_problem(400, "INVALID");
+            server.submit_intent(&intent).expect_problem(400, "INVALID");
         }
         for text in [r#"{"serviceRef":"a","serviceRef":"a","profileID":"hd"}"#, "{", "", "null"] {
             server.post_text("/api/v3/intents", text).expect_problem(400, "INVALID");

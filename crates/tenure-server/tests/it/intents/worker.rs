@@ -126,9 +126,9 @@ fn changes_returns_when_a_session_changes_or_the_guard_is_lost() {
     );
     assert_eq!(worker.changes(3, 10)["sessions"], json!([]), "the time is up");
     std::thread::scope(|scope| {
-        let waits = scope.spawn(|| worker.request("changes", &json!({ "since": 3, "waitMs": 60_000 })));
+        let waiting = scope.spawn(|| worker.request("changes", &json!({ "since": 3, "waitMs": 60_000 })));
         guard(&server, &worker_name(2), Some(&worker_name(1)));
-        waits.join().unwrap().expect_problem(409, "GUARD_LOST");
+        waiting.join().unwrap().expect_problem(409, "GUARD_LOST");
     });
     worker.request("changes", &json!({ "since": 3 })).expect_problem(409, "GUARD_LOST");
 }
@@ -167,9 +167,9 @@ fn wipe_ends_only_the_sessions_of_a_dead_worker() {
 fn changes_returns_many_long_sessions_in_pages() {
     let server = TestServer::start();
     let request = |number: u64| {
-        let mut wish = recording_intent("long", number * 1_000);
-        wish["params"] = json!({ "text": "x".repeat(60_000) });
-        wish
+        let mut intent = recording_intent("long", number * 1_000);
+        intent["params"] = json!({ "text": "x".repeat(60_000) });
+        intent
     };
     let mut accepted: Vec<String> =
         (0..24).map(|number| server.start_intent_session(&request(number))).collect();

@@ -22,7 +22,10 @@ fn concurrent_spends_never_exceed_the_budget() {
                     answer => {
                         let remaining = answer.json()["remaining"]["tokens"].as_u64();
                         assert_eq!(super::code(&answer), (409, "BUDGET_EXCEEDED".into()));
-                        assert!(remaining.is_some_and(|left| left < *amount), "there was enough: {answer:?}");
+                        assert!(
+                            remaining.is_some_and(|budget| budget < *amount),
+                            "there was enough: {answer:?}"
+                        );
                         false
                     }
                 });
@@ -33,11 +36,11 @@ fn concurrent_spends_never_exceed_the_budget() {
         spenders.into_iter().map(|spender| spender.join().unwrap()).collect()
     });
     let shown = show_work(&server, &lease)["work"].clone();
-    let (spent, left) =
+    let (spent, remaining) =
         (shown["spent"]["tokens"].as_u64().unwrap(), shown["remaining"]["tokens"].as_u64().unwrap());
     assert_eq!(acknowledged.iter().sum::<u64>(), spent, "what was acknowledged is what was spent");
-    assert_eq!(spent + left, 5_000);
-    assert!(left < 20, "nobody was refused who could have had it: {left}");
+    assert_eq!(spent + remaining, 5_000);
+    assert!(remaining < 20, "nobody was refused who could have had it: {remaining}");
 }
 
 // S2-109, O-16

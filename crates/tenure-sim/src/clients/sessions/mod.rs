@@ -29,9 +29,9 @@ pub(super) struct IntentSessionActors {
     workers_started: u64,
     tuners: u32,
     intents_created: u64,
-    /// Sessions of which somebody was told.
-    answer: Vec<Holder>,
-    pub(super) request: BTreeMap<RequestId, IntentSessionRequest>,
+    /// Sessions whose acceptance was answered.
+    acknowledged: Vec<Holder>,
+    pub(super) requests: BTreeMap<RequestId, IntentSessionRequest>,
 }
 
 #[derive(Debug, Clone)]
@@ -48,7 +48,6 @@ impl IntentSessionActors {
         let mut rng = Rng::new(seed ^ 0x0057_0D10);
         let (worker_count, tuners) =
             (if rng.percent(40) { 2 } else { 1 }, if rng.percent(50) { 1 } else { 2 });
-        let (told, asked) = (Vec::new(), BTreeMap::new());
         let mut sessions = Self {
             rng,
             workers: BTreeMap::new(),
@@ -56,8 +55,8 @@ impl IntentSessionActors {
             workers_started: 0,
             tuners,
             intents_created: 0,
-            answer: told,
-            request: asked,
+            acknowledged: Vec::new(),
+            requests: BTreeMap::new(),
         };
         for machine in 0..worker_count {
             let worker = sessions.start_worker(machine);
@@ -92,8 +91,8 @@ impl IntentSessionActors {
     /// Until when a worker does nothing, if the message is for one.
     pub(super) fn paused_until(&self, next: &ScenarioEvent) -> u64 {
         let worker = match next {
-            ScenarioEvent::WorkerActs { worker_index: seat } => Some(self.current_workers[*seat]),
-            ScenarioEvent::SessionAnswerArrives { asked, .. } => asked.worker,
+            ScenarioEvent::WorkerActs { worker_index } => Some(self.current_workers[*worker_index]),
+            ScenarioEvent::SessionAnswerArrives { request, .. } => request.worker,
             _ => None,
         };
         worker.and_then(|worker| self.workers.get(&worker)).map_or(0, |worker| worker.paused_until)
@@ -131,49 +130,49 @@ impl ClientsScenario {
         let at = self.now + self.sessions.rng.delay(400_000, 6 * SECOND);
         self.queue.schedule(at, ScenarioEvent::ViewerActs);
         let by = Principal::parse("viewer").expect("a plain name");
-        let stops = self.sessions.rng.percent(20) && !self.sessions.answer.is_empty();
+        let stops = self.sessions.rng.percent(20) && !self.sessions.acknowledged.is_empty();
         let command = if stops {
-            let recent = self.sessions.answer.len().saturating_sub(4);
-            let session = self.sessions.rng.pick(&self.sessions.answer[recent..]).clone();
+            let recent = self.sessions.acknowledged.len().saturating_sub(4);
+            let session = self.sessions.rng.pick(&self.sessions.acknowledged[recent..]).clone();
             IntentCommand::Stop { session, by }
         } else {
             log.count("viewer wants something");
             IntentCommand::Accept(self.sessions.any_intent(by))
         };
-        let asked = IntentSessionRequest { worker: None, sent: 0, kind: WorkerRequestKind::Viewer };
-        self.send_session_request(asked, Command::Intent(Box::new(command)));
+        let request = IntentSessionRequest { worker: None, sent: 0, kind: WorkerRequestKind::Viewer };
+        self.send_session_request(request, Command::Intent(Box::new(command)));
     }
 
-    pub(super) fn step_worker(&mut self, seat: usize, log: &mut Log) {
+    pub(super) fn step_worker(&mut self, worker_index: usize, log: &mut Log) {
         let calm = self.winding_down;
-        let studio = &mut self.sessions;
-        let mut number = studio.current_workers[seat];
-        if studio.workers.get(&number).is_none_or(|worker| worker.is_gone) {
+        let sessions = &mut self.sessions;
+        let mut number = sessions.current_workers[worker_index];
+        if sessions.workers.get(&number).is_none_or(|worker| worker.is_gone) {
             log.count("worker replaced");
-            let machine = if studio.rng.percent(70) { seat as u64 } else { studio.rng.below(4) };
-            number = studio.start_worker(machine);
-            studio.current_workers[seat] = number;
+            let machine = if sessions.rng.percent(70) { worker_index as u64 } else { sessions.rng.below(4) };
+            number = sessions.start_worker(machine);
+            sessions.current_workers[worker_index] = number;
             let now = self.now;
-            let hired = studio.workers_started;
-            studio.workers.retain(|number, worker| {
+            let hired = sessions.workers_started;
+            sessions.workers.retain(|number, worker| {
                 // The last few are remembered: the ledger may still tell of them.
                 !worker.is_gone || worker.locally_valid_sessions(now).next().is_some() || number + 8 > hired
             });
         }
         let laws = self.host.model();
-        let (remains, dead) = (studio.stale_sessions(number, laws), studio.dead_leader(number, laws));
+        let (remains, dead) = (sessions.stale_sessions(number, laws), sessions.dead_leader(number, laws));
         let seen = WorkerView { sessions: laws.sessions(), stale_sessions: remains, dead_leader: dead };
-        let worker = studio.workers.get_mut(&number).expect("it was just looked for");
-        if !calm && studio.rng.percent(2) {
+        let worker = sessions.workers.get_mut(&number).expect("it was just looked for");
+        if !calm && sessions.rng.percent(2) {
             log.count("worker crashed");
             worker.is_gone = true;
-        } else if !calm && studio.rng.percent(2) {
+        } else if !calm && sessions.rng.percent(2) {
             log.count("worker paused");
-            worker.paused_until = self.now + studio.rng.delay(100_000, 15 * SECOND);
+            worker.paused_until = self.now + sessions.rng.delay(100_000, 15 * SECOND);
         }
         let sent = worker.clock.microseconds(self.now);
         let was_there = !worker.is_gone;
-        let asks = worker.due_requests(self.now, &seen, calm, &mut studio.rng);
+        let asks = worker.due_requests(self.now, &seen, calm, &mut sessions.rng);
         if was_there && worker.is_gone {
             log.count("worker lost its guard");
         }
@@ -185,21 +184,21 @@ impl ClientsScenario {
             );
         }
         let at = self.now + interval + self.sessions.rng.below(interval);
-        self.queue.schedule(at, ScenarioEvent::WorkerActs { worker_index: seat });
+        self.queue.schedule(at, ScenarioEvent::WorkerActs { worker_index });
     }
 
-    fn send_session_request(&mut self, asked: IntentSessionRequest, command: Command) {
+    fn send_session_request(&mut self, request: IntentSessionRequest, command: Command) {
         for _ in 0..if self.sessions.rng.percent(2) { 2 } else { 1 } {
             if let Some(at) = self.sessions.delivery_time(self.now, self.winding_down) {
-                let (asked, command) = (asked.clone(), command.clone());
-                self.queue.schedule(at, ScenarioEvent::SessionRequestArrives { asked, command });
+                let (request, command) = (request.clone(), command.clone());
+                self.queue.schedule(at, ScenarioEvent::SessionRequestArrives { request, command });
             }
         }
     }
 
     pub(super) fn receive_session_request(
         &mut self,
-        asked: IntentSessionRequest,
+        request: IntentSessionRequest,
         command: Command,
         log: &mut Log,
     ) -> InvariantResult {
@@ -208,14 +207,14 @@ impl ClientsScenario {
         }
         self.last_request_id += 1;
         let caller = RequestId(self.last_request_id);
-        self.sessions.request.insert(caller, asked);
+        self.sessions.requests.insert(caller, request);
         self.step_server(Input::Request { caller, command }, log)
     }
 
     /// The server answers: what it says is durable.
     pub(super) fn deliver_session_answer(
         &mut self,
-        asked: IntentSessionRequest,
+        request: IntentSessionRequest,
         reply: Reply,
     ) -> InvariantResult {
         let Reply::Answered { answer, stamp } = reply else { return Ok(()) };
@@ -224,12 +223,12 @@ impl ClientsScenario {
         {
             let known = self.host.model().sessions().has_session(session);
             ensure(known, || format!("{session} was acknowledged and is not durable"))?;
-            self.sessions.answer.push(session.clone());
+            self.sessions.acknowledged.push(session.clone());
         }
         let valid_for = self.leader_lock_valid_for(&answer, stamp);
         if let Some(at) = self.sessions.delivery_time(self.now, self.winding_down) {
-            let told = WorkerAnswer { answer, stamp, valid_for };
-            self.queue.schedule(at, ScenarioEvent::SessionAnswerArrives { asked, told });
+            let answer = WorkerAnswer { answer, stamp, valid_for };
+            self.queue.schedule(at, ScenarioEvent::SessionAnswerArrives { request, answer });
         }
         Ok(())
     }
@@ -243,15 +242,15 @@ impl ClientsScenario {
 
     pub(super) fn handle_session_answer(
         &mut self,
-        asked: IntentSessionRequest,
-        told: WorkerAnswer,
+        request: IntentSessionRequest,
+        answer: WorkerAnswer,
         log: &mut Log,
     ) {
-        let Some(worker) = asked.worker.and_then(|number| self.sessions.workers.get_mut(&number)) else {
+        let Some(worker) = request.worker.and_then(|number| self.sessions.workers.get_mut(&number)) else {
             return;
         };
         let was_there = !worker.is_gone;
-        worker.handle_answer(&asked.kind, asked.sent, told, self.now);
+        worker.handle_answer(&request.kind, request.sent, answer, self.now);
         if was_there && worker.is_gone {
             log.count("worker lost its guard");
         }

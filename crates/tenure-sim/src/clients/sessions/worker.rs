@@ -222,8 +222,8 @@ impl SimulatedWorker {
                     let until = local_deadline(sent, until.since(response.stamp));
                     if local < until && !self.done.contains(session) {
                         let tuner = slot.map(|slot| format!("tuner:{slot}"));
-                        let needs = std::iter::once(target.clone()).chain(tuner).collect();
-                        let new_pipeline = Pipeline { resources: needs, until, is_running: false };
+                        let resources = std::iter::once(target.clone()).chain(tuner).collect();
+                        let new_pipeline = Pipeline { resources, until, is_running: false };
                         let pipeline = self.pipelines.entry(session.clone()).or_insert(new_pipeline);
                         pipeline.until = pipeline.until.max(until);
                     }

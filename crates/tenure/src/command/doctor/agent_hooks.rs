@@ -58,7 +58,7 @@ impl AgentHooks {
     }
 
     /// Two lines for each scope: whether the hooks are as they should be, and what became of the canary.
-    pub fn check(&self, ground: &DoctorEnvironment, server: Option<&ServerProbe>) -> Vec<Check> {
+    pub fn check(&self, environment: &DoctorEnvironment, server: Option<&ServerProbe>) -> Vec<Check> {
         let switch = self.switched_off();
         let mut checks = Vec::new();
         for (scope, found) in &self.scopes {
@@ -80,10 +80,10 @@ impl AgentHooks {
                     continue;
                 }
             };
-            let fired = match (server, &ground.canaries) {
+            let fired = match (server, &environment.canaries) {
                 (Some(server), Some(canaries)) => canary_through(self.agent, found, server, canaries),
                 (None, _) => CanaryResult::Skipped("it is fired only where a server answers".to_owned()),
-                (_, None) => CanaryResult::Skipped(ground.canary_unavailable_reason().to_owned()),
+                (_, None) => CanaryResult::Skipped(environment.canary_unavailable_reason().to_owned()),
             };
             checks.push(match (judged(found, &fired), &switch) {
                 (Err(wrong), _) => Check::gap(hooks, wrong, fix.clone()),
@@ -186,11 +186,11 @@ fn canary_through(
     let (session, path, root) = (new_session_name(), canaries.next(), canaries.root());
     let owner = || server.file_owner(&path);
     let output = match hooks.invoke_before_write(&mut stand_in, &session, root, &path) {
-        Ok(said) if is_allowed(agent, &said) => said,
-        Ok(said) => {
+        Ok(response) if is_allowed(agent, &response) => response,
+        Ok(response) => {
             return CanaryResult::Failed(format!(
                 "a write to a file that nobody has is refused: {}",
-                describe_response(&said)
+                describe_response(&response)
             ));
         }
         Err(why) => return CanaryResult::Failed(format!("before a write: {why}")),
@@ -198,9 +198,9 @@ fn canary_through(
     match owner() {
         Ok(Some(owner)) if owner == session => {}
         Ok(_) => {
-            let said = describe_response(&output);
+            let response = describe_response(&output);
             return CanaryResult::Failed(format!(
-                "the hook lets a write pass, and the server was not asked: no edit of this agent is leased. The hook: {said}"
+                "the hook lets a write pass, and the server was not asked: no edit of this agent is leased. The hook: {response}"
             ));
         }
         Err(why) => {

@@ -32,7 +32,7 @@ pub fn check_reported_gaps(files: &FilesOverview, root: &Path) -> Vec<Check> {
 /// Whether as many folders can be watched as the tree has.
 pub fn check_watch_limit(root: &Path) -> Check {
     let name = "audit.watches";
-    let Some(limit) = kernel_limits::max_inotify_watches().map(|most| most / WATCH_LIMIT_SHARE) else {
+    let Some(limit) = kernel_limits::max_inotify_watches().map(|max| max / WATCH_LIMIT_SHARE) else {
         return Check::unknown(name, "the system does not say how many folders can be watched");
     };
     let count = folders(root);

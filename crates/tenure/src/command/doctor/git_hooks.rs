@@ -66,5 +66,5 @@ fn judged(found: &GitHookStatus, has_agents: bool) -> Check {
 /// Whether another program is a `tenure` too, and runs.
 fn is_tenure(program: &Path) -> bool {
     let output = Command::new(program).arg("--version").stdin(Stdio::null()).output();
-    output.is_ok_and(|said| said.status.success() && said.stdout.starts_with(b"tenure "))
+    output.is_ok_and(|output| output.status.success() && output.stdout.starts_with(b"tenure "))
 }

@@ -78,11 +78,11 @@ fn run_canary(canaries: &Canaries, mode: EnforcementMode) -> Result<&'static str
     verify_denied(&result, &held, Some(&*holder.session).filter(|_| has_own_stderr), mode)?;
     holder.end_session()?;
     let free = canaries.next();
-    let said = guarded(&mut stand_in, WRITE_AND_REMOVE_SCRIPT, &free)?;
-    if said.code != Some(0) {
+    let output = guarded(&mut stand_in, WRITE_AND_REMOVE_SCRIPT, &free)?;
+    if output.code != Some(0) {
         return Err(format!(
             "a file that nobody has cannot be written under the guard: {}",
-            describe_response(&said)
+            describe_response(&output)
         ));
     }
     Ok(match (has_own_stderr, mode) {
@@ -102,7 +102,7 @@ fn guarded(stand_in: &mut FakeAgent, script: &str, path: &Path) -> Result<Comman
 /// Whether a write was refused as it should be: with EBUSY, nothing written, and the holder named. Where the server only
 /// warns, naming the holder is all.
 pub fn verify_denied(
-    said: &CommandOutput,
+    output: &CommandOutput,
     path: &Path,
     holder: Option<&str>,
     mode: EnforcementMode,
@@ -112,19 +112,20 @@ pub fn verify_denied(
         // It is ours, and was not meant to be.
         let _ = std::fs::remove_file(path);
     }
-    let names = holder.is_none_or(|holder| said.errors.contains(holder));
-    match (said.code, is_written, names) {
+    let names = holder.is_none_or(|holder| output.errors.contains(holder));
+    match (output.code, is_written, names) {
         (Some(0), _, true) | (_, true, true) if mode == EnforcementMode::Warn => Ok(()),
         (Some(0), ..) | (_, true, _) => {
             Err("a command wrote a file that another session has: nothing is refused".to_owned())
         }
-        _ if !said.errors.to_ascii_lowercase().contains("busy") => Err(format!(
+        _ if !output.errors.to_ascii_lowercase().contains("busy") => Err(format!(
             "the write fails, but not because another one has the file: {}",
-            describe_response(said)
+            describe_response(output)
         )),
-        (_, _, false) => {
-            Err(format!("the write fails, and nobody is told who has the file: {}", describe_response(said)))
-        }
+        (_, _, false) => Err(format!(
+            "the write fails, and nobody is told who has the file: {}",
+            describe_response(output)
+        )),
         _ => Ok(()),
     }
 }
@@ -137,33 +138,33 @@ mod tests {
     fn denial_requires_an_unwritten_file_and_a_named_holder() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("canary");
-        let said = |code, errors: &str| CommandOutput {
+        let output = |code, errors: &str| CommandOutput {
             code: Some(code),
             output: String::new(),
             errors: errors.to_owned(),
         };
-        let judge = |said: &CommandOutput, mode| verify_denied(said, &path, Some("s1"), mode);
+        let judge = |output: &CommandOutput, mode| verify_denied(output, &path, Some("s1"), mode);
         assert_eq!(
-            judge(&said(2, "tenure: s1 has it\nsh: Device or resource busy"), EnforcementMode::Deny),
+            judge(&output(2, "tenure: s1 has it\nsh: Device or resource busy"), EnforcementMode::Deny),
             Ok(())
         );
         assert!(
-            judge(&said(2, "sh: Device or resource busy"), EnforcementMode::Deny)
+            judge(&output(2, "sh: Device or resource busy"), EnforcementMode::Deny)
                 .unwrap_err()
                 .contains("nobody is told")
         );
         assert!(
-            judge(&said(69, "tenure: nothing was run"), EnforcementMode::Deny)
+            judge(&output(69, "tenure: nothing was run"), EnforcementMode::Deny)
                 .unwrap_err()
                 .contains("nothing was run")
         );
-        assert!(judge(&said(0, ""), EnforcementMode::Deny).unwrap_err().contains("nothing is refused"));
+        assert!(judge(&output(0, ""), EnforcementMode::Deny).unwrap_err().contains("nothing is refused"));
         std::fs::write(&path, "x").unwrap();
         assert!(
-            judge(&said(2, "s1 busy"), EnforcementMode::Deny).is_err() && !path.exists(),
+            judge(&output(2, "s1 busy"), EnforcementMode::Deny).is_err() && !path.exists(),
             "what was written is taken away"
         );
-        assert_eq!(judge(&said(0, "s1 edits it too"), EnforcementMode::Warn), Ok(()));
-        assert!(judge(&said(0, ""), EnforcementMode::Warn).is_err(), "a warning has to be heard");
+        assert_eq!(judge(&output(0, "s1 edits it too"), EnforcementMode::Warn), Ok(()));
+        assert!(judge(&output(0, ""), EnforcementMode::Warn).is_err(), "a warning has to be heard");
     }
 }

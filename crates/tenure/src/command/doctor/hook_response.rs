@@ -26,13 +26,13 @@ pub fn is_allowed(agent: CodingAgent, response: &CommandOutput) -> bool {
 }
 
 /// What the hook said itself: why not, else whatever there is.
-pub fn describe_response(said: &CommandOutput) -> String {
-    let answer: Value = serde_json::from_str(said.output.trim()).unwrap_or_default();
+pub fn describe_response(response: &CommandOutput) -> String {
+    let answer: Value = serde_json::from_str(response.output.trim()).unwrap_or_default();
     let places = ["/hookSpecificOutput/permissionDecisionReason", "/reason", "/agent_message", "/thrown"];
     let reason = places.iter().find_map(|place| answer.pointer(place)?.as_str());
-    let text = [reason.unwrap_or_default(), &said.errors, &said.output];
+    let text = [reason.unwrap_or_default(), &response.errors, &response.output];
     let text = text.into_iter().map(str::trim).find(|text| !text.is_empty());
-    let ended = match said.code {
+    let ended = match response.code {
         Some(0) => String::new(),
         Some(code) => format!(" (exit code {code})"),
         None => " (it did not end by itself)".to_owned(),
@@ -45,14 +45,14 @@ pub fn describe_response(said: &CommandOutput) -> String {
 mod tests {
     use super::*;
 
-    fn said(code: i32, output: &str, errors: &str) -> CommandOutput {
+    fn response(code: i32, output: &str, errors: &str) -> CommandOutput {
         CommandOutput { code: Some(code), output: output.to_owned(), errors: errors.to_owned() }
     }
 
     #[test]
     fn edit_is_allowed_unless_the_response_denies_it() {
         for output in ["", r#"{"systemMessage":"mind"}"#, r#"{"decision":"allow"}"#, "text"] {
-            assert!(is_allowed(CodingAgent::Claude, &said(0, output, "")), "{output}");
+            assert!(is_allowed(CodingAgent::Claude, &response(0, output, "")), "{output}");
         }
         for output in [
             r#"{"hookSpecificOutput":{"permissionDecision":"deny"}}"#,
@@ -60,25 +60,25 @@ mod tests {
             r#"{"decision":"block"}"#,
             r#"{"permission":"deny"}"#,
         ] {
-            assert!(!is_allowed(CodingAgent::Claude, &said(0, output, "")), "{output}");
+            assert!(!is_allowed(CodingAgent::Claude, &response(0, output, "")), "{output}");
         }
-        assert!(!is_allowed(CodingAgent::Claude, &said(2, "", "no")));
+        assert!(!is_allowed(CodingAgent::Claude, &response(2, "", "no")));
         assert!(
-            !is_allowed(CodingAgent::Cursor, &said(0, "", ""))
-                && !is_allowed(CodingAgent::Cursor, &said(0, "{}", ""))
+            !is_allowed(CodingAgent::Cursor, &response(0, "", ""))
+                && !is_allowed(CodingAgent::Cursor, &response(0, "{}", ""))
         );
-        assert!(is_allowed(CodingAgent::Cursor, &said(0, r#"{"permission":"allow"}"#, "")));
+        assert!(is_allowed(CodingAgent::Cursor, &response(0, r#"{"permission":"allow"}"#, "")));
     }
 
     #[test]
     fn denial_reason_is_shown_if_the_hook_gave_one() {
         let denial =
             r#"{"hookSpecificOutput":{"permissionDecision":"deny","permissionDecisionReason":"held"}}"#;
-        assert_eq!(describe_response(&said(0, denial, "noise")), "held");
+        assert_eq!(describe_response(&response(0, denial, "noise")), "held");
         assert_eq!(
-            describe_response(&said(127, "", "sh: 1: x: not\n found\n")),
+            describe_response(&response(127, "", "sh: 1: x: not\n found\n")),
             "sh: 1: x: not found (exit code 127)"
         );
-        assert_eq!(describe_response(&said(0, "", "")), "it said nothing");
+        assert_eq!(describe_response(&response(0, "", "")), "it said nothing");
     }
 }

@@ -13,14 +13,14 @@ use super::payload::{self, event_names};
 const CALL: &str = r#"
 import { readFile } from "node:fs/promises"
 const [path, text] = process.argv.slice(1)
-const said = JSON.parse(text)
+const payload = JSON.parse(text)
 const source = await readFile(path)
 const plugin = await import("data:text/javascript;base64," + source.toString("base64"))
 const client = { session: { abort: async () => {} } }
 try {
-  const hooks = await plugin.Tenure({ directory: said.directory, client })
-  if (said.output) await hooks["tool.execute.before"](said.input, said.output)
-  else await hooks.event({ event: said.input })
+  const hooks = await plugin.Tenure({ directory: payload.directory, client })
+  if (payload.output) await hooks["tool.execute.before"](payload.input, payload.output)
+  else await hooks.event({ event: payload.input })
   console.log(JSON.stringify({ decision: "allow" }))
 } catch (error) {
   console.log(JSON.stringify({ decision: "deny", reason: error.message }))
@@ -67,8 +67,8 @@ impl<'a> HookInvoker<'a> {
         root: &Path,
         path: &Path,
     ) -> Result<CommandOutput, String> {
-        let said = payload::write_payload(self.agent, session, root, path);
-        self.invoke(stand_in, event_names(self.agent).before, &said)
+        let payload = payload::write_payload(self.agent, session, root, path);
+        self.invoke(stand_in, event_names(self.agent).before, &payload)
     }
 
     pub fn invoke_session_end(
@@ -77,20 +77,25 @@ impl<'a> HookInvoker<'a> {
         session: &str,
         root: &Path,
     ) -> Result<CommandOutput, String> {
-        let said = payload::session_end_payload(self.agent, session, root);
-        self.invoke(stand_in, event_names(self.agent).end, &said)
+        let payload = payload::session_end_payload(self.agent, session, root);
+        self.invoke(stand_in, event_names(self.agent).end, &payload)
     }
 
-    fn invoke(&self, stand_in: &mut FakeAgent, event: &str, said: &Value) -> Result<CommandOutput, String> {
+    fn invoke(
+        &self,
+        stand_in: &mut FakeAgent,
+        event: &str,
+        payload: &Value,
+    ) -> Result<CommandOutput, String> {
         match &self.method {
             InvocationMethod::Commands(found) => {
                 let command = found.command(event);
                 let command = command.ok_or_else(|| format!("no hook of Tenure is in `hooks.{event}`"))?;
-                stand_in.run_shell(command, &said.to_string())
+                stand_in.run_shell(command, &payload.to_string())
             }
             InvocationMethod::Plugin(path) => {
                 let path = path.to_str().ok_or("the path of the plugin is not UTF-8")?;
-                let arguments = ["--input-type=module", "-e", CALL, "--", path, &said.to_string()];
+                let arguments = ["--input-type=module", "-e", CALL, "--", path, &payload.to_string()];
                 stand_in.run("node", &arguments, "")
             }
         }

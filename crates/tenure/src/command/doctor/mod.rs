@@ -1,11 +1,11 @@
 //! `tenure doctor`.
 //!
 //! ```text
-//! ground    where we stand                     stand_in  a process that is called like an agent
-//! canary    names that say whose they are      holder    a session of ours that has a canary
-//! payload, answer, firing   what agents say to their hooks, and make of what they hear
-//! server, agents, trust, folder_trust, shell, gate, git_hooks, audit   one kind of check each
-//! check, view               what was found, and how people read it
+//! env       working tree, home and program      fake_agent     a process that is named like an agent
+//! canary    files whose names say their owner   canary_holder  a session of the doctor that holds a canary
+//! payload, hook_response, invoke   what agents send to their hooks, and what they make of the response
+//! server, agent_hooks, codex_trust, gemini_trust, shell, guard_checks, git_hooks, audit   one kind of check each
+//! program   whether a program exists            check          findings, and how they are shown
 //! ```
 
 mod agent_hooks;
@@ -90,15 +90,15 @@ impl Doctor {
 }
 
 /// Everything, one after the other.
-fn run_checks(ground: &DoctorEnvironment) -> Vec<Check> {
+fn run_checks(environment: &DoctorEnvironment) -> Vec<Check> {
     let mut progress = Progress::new();
     let mut begin = |what: &str| progress.show(&format!("tenure: looking at {what} …"));
     let mut checks = Vec::new();
-    checks.push(check_work_tree(ground));
+    checks.push(check_work_tree(environment));
     begin("the server");
     let (check, server) = ServerProbe::connect_or_start();
     checks.push(check);
-    let canaries = ground.canaries.as_ref();
+    let canaries = environment.canaries.as_ref();
     // Without a server nobody can be asked, and nothing can be tried.
     let trying = server.as_ref().and_then(|server| Some((server, canaries?)));
     let mode = trying.map_or(EnforcementMode::Deny, |(server, canaries)| {
@@ -109,32 +109,32 @@ fn run_checks(ground: &DoctorEnvironment) -> Vec<Check> {
     let mut has_agents = false;
     for agent in CodingAgent::ALL {
         begin(agent.as_str());
-        let found = AgentHooks::read(agent, ground);
+        let found = AgentHooks::read(agent, environment);
         has_agents |= found.installed().next().is_some();
-        checks.extend(found.check(ground, server.as_ref()));
+        checks.extend(found.check(environment, server.as_ref()));
         checks.extend(match agent {
-            CodingAgent::Codex => codex_trust::check(&found, ground.folder()),
-            CodingAgent::Gemini => gemini_trust::check(&found, ground),
+            CodingAgent::Codex => codex_trust::check(&found, environment.folder()),
+            CodingAgent::Gemini => gemini_trust::check(&found, environment),
             CodingAgent::Claude | CodingAgent::Cursor | CodingAgent::OpenCode => None,
         });
-        checks.extend(shell::check(&found, ground, server.as_ref().map(|_| mode)));
+        checks.extend(shell::check(&found, environment, server.as_ref().map(|_| mode)));
     }
     begin("the gate");
-    checks.extend(guard_checks::check_system(ground.seccomp_unavailable_reason()));
-    checks.push(match (trying, ground.seccomp_unavailable_reason()) {
+    checks.extend(guard_checks::check_system(environment.seccomp_unavailable_reason()));
+    checks.push(match (trying, environment.seccomp_unavailable_reason()) {
         (_, Some(_)) => Check::unknown("gate.canary", "it is not fired: calls cannot be watched here"),
         (Some((_, canaries)), None) => guard_checks::check_canary(canaries, mode),
         (None, None) if server.is_none() => {
             Check::unknown("gate.canary", "it is fired only where a server answers")
         }
-        (None, None) => Check::unknown("gate.canary", ground.canary_unavailable_reason()),
+        (None, None) => Check::unknown("gate.canary", environment.canary_unavailable_reason()),
     });
     begin("git");
-    checks.extend(git_hooks::check(ground, has_agents));
+    checks.extend(git_hooks::check(environment, has_agents));
     begin("the audit");
-    checks.extend(ground.root.as_deref().map(audit::check_watch_limit));
+    checks.extend(environment.root.as_deref().map(audit::check_watch_limit));
     if let Some(server) = &server {
-        let files = ground.root.as_deref().and_then(|root| Some((server.files().ok()?, root)));
+        let files = environment.root.as_deref().and_then(|root| Some((server.files().ok()?, root)));
         checks
             .extend(files.map(|(files, root)| audit::check_reported_gaps(&files, root)).unwrap_or_default());
         server.wait_until_sessions_end();
@@ -142,8 +142,8 @@ fn run_checks(ground: &DoctorEnvironment) -> Vec<Check> {
     checks
 }
 
-fn check_work_tree(ground: &DoctorEnvironment) -> Check {
-    match (&ground.root, &ground.canaries) {
+fn check_work_tree(environment: &DoctorEnvironment) -> Check {
+    match (&environment.root, &environment.canaries) {
         (Some(root), Some(_)) => Check::ok("tree", root.display().to_string()),
         (Some(root), None) => {
             let what =

@@ -51,14 +51,14 @@ pub fn write_payload(agent: CodingAgent, session: &str, root: &Path, file: &Path
 }
 
 pub fn session_end_payload(agent: CodingAgent, session: &str, root: &Path) -> Value {
-    let mut said = frame(agent, session, root, event_names(agent).end);
+    let mut payload = frame(agent, session, root, event_names(agent).end);
     match agent {
         CodingAgent::OpenCode => {
-            said["input"] = json!({"type": "session.deleted", "properties": {"info": {"id": session}}});
+            payload["input"] = json!({"type": "session.deleted", "properties": {"info": {"id": session}}});
         }
-        _ => said["reason"] = json!("other"),
+        _ => payload["reason"] = json!("other"),
     }
-    said
+    payload
 }
 
 fn frame(agent: CodingAgent, session: &str, root: &Path, event: &str) -> Value {
@@ -89,10 +89,10 @@ mod tests {
             assert_eq!(parsed.session, "s1", "{agent}");
             let HookEvent::BeforeWrite { paths, .. } = parsed.event else { panic!("{agent}: {parsed:?}") };
             assert_eq!(paths, [file], "{agent}");
-            let heard =
+            let ended =
                 parse_payload(agent, session_end_payload(agent, "s1", root).to_string().as_bytes()).unwrap();
-            assert!(matches!(heard.event, HookEvent::Ended { .. }), "{agent}: {heard:?}");
-            assert_eq!(heard.session, "s1", "{agent}");
+            assert!(matches!(ended.event, HookEvent::Ended { .. }), "{agent}: {ended:?}");
+            assert_eq!(ended.session, "s1", "{agent}");
         }
     }
 

@@ -30,26 +30,26 @@ pub fn check(
     let agent = found.agent;
     let name = format!("{agent}.shell");
     let install = install_command(agent, scope);
-    let choice = environment
+    let preference = environment
         .nearest_install_location()
         .map_or(ShellPreference::Unset, |place| shell_preference(agent, &place));
-    if let (CodingAgent::OpenCode, ShellPreference::Unclear { path }) = (agent, &choice) {
+    if let (CodingAgent::OpenCode, ShellPreference::Unclear { path }) = (agent, &preference) {
         let what = format!("{} cannot be read: it has comments, and may name a shell", path.display());
         return Some(Check::unknown(name, what));
     }
     let is_takable =
-        matches!(agent, CodingAgent::Claude | CodingAgent::OpenCode) && choice == ShellPreference::Unset;
+        matches!(agent, CodingAgent::Claude | CodingAgent::OpenCode) && preference == ShellPreference::Unset;
     let fix = match (environment.seccomp_unavailable_reason(), is_takable) {
         (Some(_), true) => format!("{ALLOW_SECCOMP_FIX}, and `{install}`"),
         (Some(_), false) => ALLOW_SECCOMP_FIX.to_owned(),
         (None, true) => install.clone(),
         (None, false) => guard_command(agent).to_owned(),
     };
-    let Some(shell) = shell(found, &choice).filter(|shell| is_own_shell(shell)) else {
+    let Some(shell) = shell(found, &preference).filter(|shell| is_own_shell(shell)) else {
         if guard::is_guarded() {
             return Some(Check::ok(name, INSIDE));
         }
-        let which = match choice {
+        let which = match preference {
             ShellPreference::Set { by } => format!(" that you chose ({by})"),
             ShellPreference::Unset | ShellPreference::Unclear { .. } => String::new(),
         };
@@ -92,8 +92,8 @@ pub fn check(
 }
 
 /// The shell that the agent's commands run in, as far as its settings say.
-fn shell(found: &AgentHooks, choice: &ShellPreference) -> Option<PathBuf> {
-    if found.agent == CodingAgent::OpenCode && matches!(choice, ShellPreference::Set { .. }) {
+fn shell(found: &AgentHooks, preference: &ShellPreference) -> Option<PathBuf> {
+    if found.agent == CodingAgent::OpenCode && matches!(preference, ShellPreference::Set { .. }) {
         return None;
     }
     let named = found.settings().find_map(|found| found.shell.clone());

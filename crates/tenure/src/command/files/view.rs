@@ -74,11 +74,11 @@ fn waiter(waiter: &FileWaiter) -> String {
 
 /// When it is let go of by itself.
 fn format_release_time(file: &FileView) -> String {
-    file.released_in_ms.map(|left| format!(", free in {}", format_short(left))).unwrap_or_default()
+    file.released_in_ms.map(|remaining| format!(", free in {}", format_short(remaining))).unwrap_or_default()
 }
 
-fn format_last_owner(left: &UncommittedFile) -> String {
-    format!("{} let go of it {} ago without a commit.", format_owner(&left.owner), format_short(left.left_ms))
+fn format_last_owner(file: &UncommittedFile) -> String {
+    format!("{} let go of it {} ago without a commit.", format_owner(&file.owner), format_short(file.left_ms))
 }
 
 #[cfg(test)]
@@ -113,7 +113,7 @@ pub mod tests {
         }
     }
 
-    fn waits(report: Option<&str>, retry_in_ms: u64) -> FileWaiter {
+    fn waiter(report: Option<&str>, retry_in_ms: u64) -> FileWaiter {
         FileWaiter {
             session: "s2".to_owned(),
             agent: "codex".to_owned(),
@@ -125,7 +125,7 @@ pub mod tests {
 
     #[test]
     fn table_shows_owner_times_and_waiters() {
-        let waiters = vec![waits(None, 161_000), waits(Some("R-3"), 0)];
+        let waiters = vec![waiter(None, 161_000), waiter(Some("R-3"), 0)];
         let contended = FileView { waiters, ..file("src/a.rs", "/repo") };
         let idle = FileView { released_in_ms: Some(12_000), ..file("b", "/repo") };
         let expected = "\

@@ -36,7 +36,7 @@ fn respond(
     decide: impl FnOnce(CodingAgent, &HookPayload) -> HookVerdict,
 ) -> HookResponse {
     let payload_event = match catch_unwind(|| hooks::parse_payload(agent, bytes)) {
-        Ok(Ok(heard)) => heard,
+        Ok(Ok(payload)) => payload,
         Ok(Err(unheard)) => return hooks::reject_payload(agent, &unheard),
         Err(_) => return deny_unknown_event(agent, "there is a mistake in Tenure itself"),
     };
@@ -50,20 +50,20 @@ fn respond(
     hooks::render_response(agent, Some(&payload_event), &verdict)
 }
 
-fn decide(agent: CodingAgent, heard: &HookPayload) -> HookVerdict {
+fn decide(agent: CodingAgent, payload: &HookPayload) -> HookVerdict {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-    match (&heard.event, runtime) {
+    match (&payload.event, runtime) {
         (HookEvent::BeforeWrite { paths, replaces_content: whole }, Ok(runtime)) => {
-            runtime.block_on(permission::request_write(agent, heard, paths, *whole))
+            runtime.block_on(permission::request_write(agent, payload, paths, *whole))
         }
         (HookEvent::BeforeToolCall, Ok(runtime)) => {
-            runtime.block_on(permission::check_tool_call(agent, heard))
+            runtime.block_on(permission::check_tool_call(agent, payload))
         }
         (HookEvent::BeforeWrite { .. } | HookEvent::BeforeToolCall, Err(error)) => {
             deny(&format!("the system gives no means to connect: {error}"))
         }
         (_, Ok(runtime)) => {
-            runtime.block_on(send_event::send_event(agent, heard));
+            runtime.block_on(send_event::send_event(agent, payload));
             HookVerdict::Acknowledge
         }
         (_, Err(_)) => HookVerdict::Acknowledge,

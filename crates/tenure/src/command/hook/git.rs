@@ -83,7 +83,7 @@ fn hook(arguments: &[OsString]) -> Result<String, GitError> {
     };
     // Post-commit says the same once more, when the index is written.
     let says = name != "reference-transaction";
-    Ok(warnings.filter(|_| says).map(|note| format_warnings(&note, name)).unwrap_or_default())
+    Ok(warnings.filter(|_| says).map(|result| format_warnings(&result, name)).unwrap_or_default())
 }
 
 /// The working tree that git works in, and whoever listens. Nothing to do where either is missing.
@@ -104,11 +104,11 @@ fn staged(root: &Path, client: &Client) -> Result<Option<CommitResult>, GitError
     for part in parts(&paths, String::len) {
         let staged = StagedFilesRequest { root: root.to_owned(), paths: part.to_vec(), session: session() };
         // Who gives no answer to one part is not waited for with the next.
-        let Some(note) = block_on_with_timeout(async { client.check_staged_files(&staged).await.ok() })
+        let Some(result) = block_on_with_timeout(async { client.check_staged_files(&staged).await.ok() })
         else {
             break;
         };
-        join(&mut all, note);
+        join(&mut all, result);
     }
     Ok(all)
 }
@@ -121,10 +121,10 @@ fn committed(root: &Path, paths: Vec<PathBuf>, client: &Client) -> Result<Option
         let dirty = texts(&git::dirty_paths(root, part)?);
         let commit =
             CommitReport { root: root_text.to_owned(), paths: texts(part), dirty, session: session() };
-        let Some(note) = block_on_with_timeout(async { client.report_commit(&commit).await.ok() }) else {
+        let Some(result) = block_on_with_timeout(async { client.report_commit(&commit).await.ok() }) else {
             break;
         };
-        join(&mut all, note);
+        join(&mut all, result);
     }
     Ok(all)
 }
@@ -187,9 +187,9 @@ fn texts(paths: &[PathBuf]) -> Vec<String> {
 }
 
 /// What the person, or the model, reads beside git's own words.
-fn format_warnings(note: &CommitResult, name: &str) -> String {
+fn format_warnings(result: &CommitResult, name: &str) -> String {
     let is_committed = name == "post-commit";
-    let foreign = note.foreign.iter().map(|held| {
+    let foreign = result.foreign.iter().map(|held| {
         let (verb, advice) = match is_committed {
             true => ("was committed", "tell that one"),
             false => ("is staged", "take it out with `git restore --staged`, unless it is yours to commit"),
@@ -199,13 +199,13 @@ fn format_warnings(note: &CommitResult, name: &str) -> String {
             held.path, held.owner.agent, held.owner.session, held.owner.pid
         )
     });
-    let uncommitted = note.left_dirty.iter().filter(|_| !is_committed).map(|left| {
+    let uncommitted = result.left_dirty.iter().filter(|_| !is_committed).map(|file| {
         format!(
             "tenure: warning: `{}` has changes that {} (session {}) left {} ago without a commit; they go into this one",
-            left.path,
-            left.owner.agent,
-            left.owner.session,
-            format_short(left.left_ms)
+            file.path,
+            file.owner.agent,
+            file.owner.session,
+            format_short(file.left_ms)
         )
     });
     let lines: Vec<_> = foreign.chain(uncommitted).map(|line| line.replace(char::is_control, " ")).collect();

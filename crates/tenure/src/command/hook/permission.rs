@@ -38,11 +38,11 @@ pub async fn request_write(
 
 async fn decide_write(
     agent: CodingAgent,
-    heard: &HookPayload,
+    payload: &HookPayload,
     paths: &[PathBuf],
     whole: bool,
 ) -> HookVerdict {
-    let Ok(request) = file_request(agent, heard, paths, whole) else {
+    let Ok(request) = file_request(agent, payload, paths, whole) else {
         return deny("a path or the working folder is not UTF-8");
     };
     let asking = match PermissionRequest::new(agent, request) {
@@ -50,8 +50,8 @@ async fn decide_write(
         Err(verdict) => return verdict,
     };
     // A command that has a patch in it does more than the patch.
-    if is_shell_command(agent, heard)
-        && let denied @ HookVerdict::Deny { .. } = report_tool_call(agent, heard).await
+    if is_shell_command(agent, payload)
+        && let denied @ HookVerdict::Deny { .. } = report_tool_call(agent, payload).await
     {
         return denied;
     }
@@ -59,7 +59,7 @@ async fn decide_write(
         Ok(verdict) if verdict.verdict != FileVerdictKind::Wait => {
             verdict::final_verdict(&verdict, &asking.request)
         }
-        Ok(verdict) if heard.wait_policy == WaitPolicy::DenyImmediately => {
+        Ok(verdict) if payload.wait_policy == WaitPolicy::DenyImmediately => {
             verdict::deny_until_retry(&verdict, &asking.request)
         }
         Ok(verdict) => asking.wait(verdict).await,
@@ -69,17 +69,18 @@ async fn decide_write(
 
 /// Whether a tool may run that names no file which it changes. It may; but while nobody can be asked, what it does to files
 /// would be seen by nobody.
-pub async fn check_tool_call(agent: CodingAgent, heard: &HookPayload) -> HookVerdict {
-    deny_on_signal(report_tool_call(agent, heard)).await
+pub async fn check_tool_call(agent: CodingAgent, payload: &HookPayload) -> HookVerdict {
+    deny_on_signal(report_tool_call(agent, payload)).await
 }
 
-async fn report_tool_call(agent: CodingAgent, heard: &HookPayload) -> HookVerdict {
-    let shell = if is_shell_command(agent, heard) { agent_shell::detect(agent) } else { AgentShell::Guarded };
+async fn report_tool_call(agent: CodingAgent, payload: &HookPayload) -> HookVerdict {
+    let shell =
+        if is_shell_command(agent, payload) { agent_shell::detect(agent) } else { AgentShell::Guarded };
     if let AgentShell::Missing(shell) = shell {
         let reason = messages::shell_missing_message(&shell.to_string_lossy(), agent.as_str());
         return HookVerdict::Deny { reason, stop: false };
     }
-    let Ok(mut news) = file_event(agent, heard) else { return HookVerdict::Acknowledge };
+    let Ok(mut news) = file_event(agent, payload) else { return HookVerdict::Acknowledge };
     if shell == AgentShell::Unguarded {
         news.event = FileEventKind::Unguarded;
     }
@@ -115,9 +116,9 @@ struct PermissionRequest {
 }
 
 impl PermissionRequest {
-    fn new(agent: CodingAgent, wish: FileAcquireRequest) -> Result<Self, HookVerdict> {
-        let questions = AutostartClient::new(RESPONSE_TIMEOUT).map_err(deny_unavailable)?;
-        Ok(Self { agent, request: wish, client: questions, started_at: now() })
+    fn new(agent: CodingAgent, request: FileAcquireRequest) -> Result<Self, HookVerdict> {
+        let client = AutostartClient::new(RESPONSE_TIMEOUT).map_err(deny_unavailable)?;
+        Ok(Self { agent, request, client, started_at: now() })
     }
 
     async fn once(&self) -> Result<FileVerdict, HookVerdict> {

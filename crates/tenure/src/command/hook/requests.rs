@@ -21,14 +21,14 @@ pub fn caller(agent: CodingAgent, payload_event: &HookPayload) -> FileCaller {
 /// What to ask before these files are changed.
 pub fn file_request(
     agent: CodingAgent,
-    heard: &HookPayload,
+    payload: &HookPayload,
     paths: &[impl AsRef<Path>],
     whole: bool,
 ) -> Result<FileAcquireRequest, NotUtf8> {
     let paths = paths.iter().map(|path| text(path.as_ref())).collect::<Result<_, _>>()?;
     Ok(FileAcquireRequest {
-        speaker: caller(agent, heard),
-        cwd: cwd(heard)?,
+        speaker: caller(agent, payload),
+        cwd: cwd(payload)?,
         paths,
         entries: Vec::new(),
         whole,
@@ -39,8 +39,8 @@ pub fn file_request(
 }
 
 /// What to say about an event that asks nothing. Nothing, if it says nothing either.
-pub fn file_event(agent: CodingAgent, heard: &HookPayload) -> Result<FileEventReport, NotUtf8> {
-    let (event, paths, detail): (_, &[_], _) = match &heard.event {
+pub fn file_event(agent: CodingAgent, payload: &HookPayload) -> Result<FileEventReport, NotUtf8> {
+    let (event, paths, detail): (_, &[_], _) = match &payload.event {
         HookEvent::AfterRead { paths } => (FileEventKind::Read, paths, None),
         HookEvent::AfterWrite { paths, failed: false } => (FileEventKind::Wrote, paths, None),
         // What a failed tool left behind is nothing that the session knows.
@@ -57,9 +57,9 @@ pub fn file_event(agent: CodingAgent, heard: &HookPayload) -> Result<FileEventRe
         | HookEvent::Other => (FileEventKind::Active, &[], None),
     };
     let paths = paths.iter().map(|path| text(path)).collect::<Result<Vec<_>, _>>()?;
-    let cwd = if paths.is_empty() { None } else { Some(cwd(heard)?) };
+    let cwd = if paths.is_empty() { None } else { Some(cwd(payload)?) };
     let detail = detail.filter(|detail| !detail.is_empty());
-    Ok(FileEventReport { speaker: caller(agent, heard), event, cwd, paths, detail })
+    Ok(FileEventReport { speaker: caller(agent, payload), event, cwd, paths, detail })
 }
 
 /// A path or folder that cannot be sent.
@@ -67,8 +67,8 @@ pub fn file_event(agent: CodingAgent, heard: &HookPayload) -> Result<FileEventRe
 pub struct NotUtf8;
 
 /// The folder that paths are meant in; ours, where the agent says nothing.
-fn cwd(heard: &HookPayload) -> Result<String, NotUtf8> {
-    match &heard.cwd {
+fn cwd(payload: &HookPayload) -> Result<String, NotUtf8> {
+    match &payload.cwd {
         Some(folder) => text(folder),
         None => std::env::current_dir().map_err(|_| NotUtf8).and_then(|folder| text(&folder)),
     }

@@ -22,13 +22,13 @@ pub fn final_verdict(verdict: &FileVerdict, request: &FileAcquireRequest) -> Hoo
 }
 
 /// Where a hook cannot wait: denied, with the time at which to ask once more.
-pub fn deny_until_retry(verdict: &FileVerdict, wish: &FileAcquireRequest) -> HookVerdict {
-    HookVerdict::Deny { reason: messages::retry_later_message(verdict, wish), stop: false }
+pub fn deny_until_retry(verdict: &FileVerdict, request: &FileAcquireRequest) -> HookVerdict {
+    HookVerdict::Deny { reason: messages::retry_later_message(verdict, request), stop: false }
 }
 
 /// The contention heartbeat: one line for whoever reads the hook's standard error.
-pub fn contention_notice(verdict: &FileVerdict, wish: &FileAcquireRequest) -> String {
-    let [file, agent, session] = messages::first_holder(verdict, wish);
+pub fn contention_notice(verdict: &FileVerdict, request: &FileAcquireRequest) -> String {
+    let [file, agent, session] = messages::first_holder(verdict, request);
     let remaining_ms = verdict.retry_in_ms.unwrap_or(0);
     let wait = SignedDuration::from_millis(i64::try_from(remaining_ms).unwrap_or(i64::MAX));
     let at = Timestamp::now().checked_add(wait).unwrap_or(Timestamp::MAX);
@@ -45,7 +45,7 @@ mod tests {
 
     use super::*;
 
-    fn wish() -> FileAcquireRequest {
+    fn request() -> FileAcquireRequest {
         let caller = FileCaller {
             agent: "codex".to_owned(),
             session: "s2".to_owned(),
@@ -116,7 +116,7 @@ mod tests {
             circle: vec!["codex/s2".into(), "claude/s1".into()],
             ..verdict(FileVerdictKind::Blocked)
         };
-        let (reason, stop) = reason(final_verdict(&blocked, &wish()));
+        let (reason, stop) = reason(final_verdict(&blocked, &request()));
         assert!(stop);
         for part in [
             "`src/a.rs`",
@@ -135,7 +135,7 @@ mod tests {
     #[test]
     fn stale_verdict_denies_and_does_not_stop_the_agent() {
         let stale = FileVerdict { stale: vec!["a".into(), "b".into()], ..verdict(FileVerdictKind::Stale) };
-        let (reason, stop) = reason(final_verdict(&stale, &wish()));
+        let (reason, stop) = reason(final_verdict(&stale, &request()));
         assert!(
             !stop && reason.contains("`a`") && reason.contains("`b`") && reason.contains("Read"),
             "{reason}"
@@ -145,13 +145,13 @@ mod tests {
     // S4-25
     #[test]
     fn waiting_verdict_denies_with_the_time_of_the_retry() {
-        let (reason, stop) = reason(deny_until_retry(&verdict(FileVerdictKind::Wait), &wish()));
+        let (reason, stop) = reason(deny_until_retry(&verdict(FileVerdictKind::Wait), &request()));
         assert!(!stop && reason.contains("once more in 180 s, not earlier"), "{reason}");
     }
 
     #[test]
     fn run_again_message_says_how_to_check_availability() {
-        let text = messages::run_again_message(&verdict(FileVerdictKind::Wait), &wish());
+        let text = messages::run_again_message(&verdict(FileVerdictKind::Wait), &request());
         assert!(text.contains("`tenure who src/a.rs`") && text.contains("session s1"), "{text}");
         assert!(!text.contains("180 s") && !text.contains("in line"), "{text}");
     }
@@ -161,7 +161,7 @@ mod tests {
     fn contention_notice_is_one_line_with_owner_and_retry_time() {
         let mut wait = verdict(FileVerdictKind::Wait);
         wait.held[0].path = "a\nb".to_owned();
-        let line = contention_notice(&wait, &wish());
+        let line = contention_notice(&wait, &request());
         assert!(line.starts_with("tenure: contention: a b is held by claude (session s1)"), "{line}");
         assert!(line.ends_with("Z, in 3m\n") && line.matches('\n').count() == 1, "{line}");
     }
@@ -169,12 +169,17 @@ mod tests {
     #[test]
     fn grant_mentions_uncommitted_changes_of_a_previous_owner() {
         assert_eq!(
-            final_verdict(&verdict(FileVerdictKind::Granted), &wish()),
+            final_verdict(&verdict(FileVerdictKind::Granted), &request()),
             HookVerdict::Allow { message: None }
         );
-        let left = UncommittedFile { path: "src/a.rs".to_owned(), owner: owner(), left_ms: 60_000 };
-        let granted = FileVerdict { left_dirty: vec![left], ..verdict(FileVerdictKind::Granted) };
-        let HookVerdict::Allow { message: Some(note) } = final_verdict(&granted, &wish()) else { panic!() };
-        assert!(note.contains("`src/a.rs`") && note.contains("claude") && note.contains("1 min"), "{note}");
+        let uncommitted = UncommittedFile { path: "src/a.rs".to_owned(), owner: owner(), left_ms: 60_000 };
+        let granted = FileVerdict { left_dirty: vec![uncommitted], ..verdict(FileVerdictKind::Granted) };
+        let HookVerdict::Allow { message: Some(message) } = final_verdict(&granted, &request()) else {
+            panic!()
+        };
+        assert!(
+            message.contains("`src/a.rs`") && message.contains("claude") && message.contains("1 min"),
+            "{message}"
+        );
     }
 }

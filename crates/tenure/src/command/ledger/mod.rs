@@ -127,8 +127,8 @@ pub struct RestoredArguments {
     #[command(flatten)]
     location: LedgerLocation,
     /// Nobody holds anything any more: end what the copy says is held, and grant at once
-    #[arg(long)]
-    nobody_holds: bool,
+    #[arg(long = "nobody-holds")]
+    no_holders: bool,
     /// A fence that the original is known to have given out: go on after it
     #[arg(long, value_name = "FENCE", value_parser = clap::value_parser!(u64).range(..=Fence::MAX.0))]
     above: Option<u64>,
@@ -145,7 +145,7 @@ impl RestoredArguments {
         let clock = BootClock::new().map_err(|error| {
             Failure::new(exit::UNAVAILABLE, "this machine's clock cannot be read", &error)
         })?;
-        let known = RestoreOptions { nobody_holds: self.nobody_holds, above: self.above.map(Fence) };
+        let known = RestoreOptions { no_holders: self.no_holders, above: self.above.map(Fence) };
         let restored = restore(&data, ledger, Limits::default(), known, &clock)?;
         let now = clock.wall_nanoseconds();
         let result = json!({
@@ -155,15 +155,15 @@ impl RestoredArguments {
             "firstFence": restored.fence.0 + 1,
             "heldBackMs": restored.held_back_ms,
             "leases": restored.leases,
-            "nobodyHolds": self.nobody_holds,
+            "nobodyHolds": self.no_holders,
         });
-        self.format.print(&result, |_| as_text(&restored, self.nobody_holds, now))
+        self.format.print(&result, |_| as_text(&restored, self.no_holders, now))
     }
 }
 
-fn as_text(restored: &RestoreReport, nobody_holds: bool, now: u64) -> String {
+fn as_text(restored: &RestoreReport, no_holders: bool, now: u64) -> String {
     let RestoreReport { ledger, epoch, copy_ended_at, fence, held_back_ms, leases } = restored;
-    let grants = if nobody_holds {
+    let grants = if no_holders {
         format!("Grants are given at once. Live leases in the copy, which are over now: {leases}.")
     } else {
         let until = format_wall_time(now.saturating_add(held_back_ms.saturating_mul(1_000_000)));

@@ -109,15 +109,15 @@ impl LogEntry<'_> {
     }
 
     fn of_queued(&self, queued: &QueuedAcquire) -> Value {
-        let request = |want: &LeaseRequest| {
+        let request = |lease: &LeaseRequest| {
             let mut lease_json = json!({
-                "resource": want.resource.as_str(),
-                "mode": want.mode.as_str(),
-                "ttlMs": want.ttl.as_millis(),
-                "labels": of_labels(&want.labels),
+                "resource": lease.resource.as_str(),
+                "mode": lease.mode.as_str(),
+                "ttlMs": lease.ttl.as_millis(),
+                "labels": of_labels(&lease.labels),
             });
-            if !want.alternatives.is_empty() {
-                lease_json["others"] = want.alternatives.iter().map(Resource::as_str).collect();
+            if !lease.alternatives.is_empty() {
+                lease_json["others"] = lease.alternatives.iter().map(Resource::as_str).collect();
             }
             lease_json
         };

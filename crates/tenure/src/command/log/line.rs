@@ -27,10 +27,10 @@ fn collect(fields: Map<String, Value>, found: &mut Vec<(String, Value)>) {
         match value {
             Value::Null => {}
             Value::Array(items) if items.is_empty() => {}
-            Value::Object(inner) if name == "labels" => {
-                found.extend(inner.into_iter().map(|(label, value)| (format!("label.{label}"), value)));
+            Value::Object(labels) if name == "labels" => {
+                found.extend(labels.into_iter().map(|(label, value)| (format!("label.{label}"), value)));
             }
-            Value::Object(inner) => collect(inner, found),
+            Value::Object(nested) => collect(nested, found),
             value => found.push((name, value)),
         }
     }

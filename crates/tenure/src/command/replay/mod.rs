@@ -129,14 +129,14 @@ fn as_json(past: &HistoricalState, at: Tick) -> Value {
     let state = past.state();
     let time = |tick| state.clock().map(|clock| format_tick(clock.anchor, tick));
     let lease = |lease: LeaseView<'_>| {
-        let is_over = is_expired(at.0, lease.terms.expires_at.0);
+        let is_expired = is_expired(at.0, lease.terms.expires_at.0);
         json!({
             "id": state.tag().lease_id(lease.fence),
             "resource": lease.resource.as_str(),
             "holder": lease.holder.as_str(),
             "principal": lease.principal.as_str(),
             "mode": lease.terms.mode.as_str(),
-            "state": if is_over { "OVER" } else { "ACTIVE" },
+            "state": if is_expired { "OVER" } else { "ACTIVE" },
             "fence": lease.fence.0,
             "issuedTick": lease.terms.issued_at.0,
             "issuedAt": time(lease.terms.issued_at),
@@ -146,7 +146,7 @@ fn as_json(past: &HistoricalState, at: Tick) -> Value {
             "renewalCount": lease.terms.renewals,
         })
     };
-    let (live, over, waiting) = counts(state, at);
+    let (live, expired, waiting) = counts(state, at);
     json!({
         "tick": at.0,
         "at": time(at),
@@ -155,7 +155,7 @@ fn as_json(past: &HistoricalState, at: Tick) -> Value {
         "events": past.events,
         "secondOpinion": past.is_cross_checked(),
         "live": live,
-        "over": over,
+        "over": expired,
         "waiting": waiting,
         "ended": past.ended,
         "leases": leases(state).map(lease).collect::<Vec<_>>(),

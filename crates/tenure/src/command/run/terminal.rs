@@ -24,8 +24,8 @@ impl Terminal {
     /// The terminal, if standard input is one and this process is among those that it belongs to.
     pub fn from_standard_input() -> Option<Self> {
         tcgetpgrp(io::stdin()).ok()?;
-        let is_given_first = io::stdout().is_terminal();
-        Some(Self { settings: tcgetattr(io::stdin()).ok(), starts_in_foreground: is_given_first })
+        let starts_in_foreground = io::stdout().is_terminal();
+        Some(Self { settings: tcgetattr(io::stdin()).ok(), starts_in_foreground })
     }
 
     /// Whether our job is in the foreground.

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use tenure_api::{Budget, WorkGrant, WorkResponse, WorkView};
-use tenure_core::authority::Budget as Most;
+use tenure_core::authority::Budget as CoreBudget;
 
 use crate::command::{lease_token, lease_view};
 use crate::failure::Failure;
@@ -79,7 +79,7 @@ pub fn format_amounts(budget: &Budget) -> String {
     ];
     let word = |(amount, name): (u64, &str)| match amount {
         // Nobody ever comes near it.
-        amount if amount > Most::MAX_AMOUNT / 2 => format!("any {name}"),
+        amount if amount > CoreBudget::MAX_AMOUNT / 2 => format!("any {name}"),
         amount => format!("{amount} {name}"),
     };
     named.map(word).join(", ")

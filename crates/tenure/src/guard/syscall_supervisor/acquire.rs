@@ -112,9 +112,9 @@ async fn granted(
 ) -> Result<(), CallDenial> {
     // Where the gate only warns, that is said. What others left without a commit is told to agents, not to every shell.
     if !verdict.held.is_empty()
-        && let HookVerdict::Allow { message: Some(note) } = verdict::final_verdict(verdict, ask)
+        && let HookVerdict::Allow { message: Some(notice) } = verdict::final_verdict(verdict, ask)
     {
-        watched.report(process, note).await;
+        watched.report(process, notice).await;
     }
     // Looked at only now, when nobody else can change it any more.
     let began = verdict.newly.then(|| change_time::started_at(owner, process, watched.started_at)).flatten();

@@ -31,7 +31,7 @@ pub async fn acquire_for_git(
         })
     });
     let predicted = match prediction.await {
-        Ok(Ok(Some(overwritten))) => overwritten,
+        Ok(Ok(Some(impact))) => impact,
         // What git does not understand now, it does not understand when it runs; and each file is still asked for.
         Ok(
             Ok(None)
@@ -55,11 +55,8 @@ pub async fn acquire_for_git(
 
 /// What somebody has where git would change files that are not leased: those that it ignores, and those of submodules, which other
 /// processes of git change one after the other.
-async fn in_the_way(
-    watched: &SupervisorState,
-    overwritten: &GitImpact,
-) -> Result<Vec<FileChange>, CallDenial> {
-    let GitImpact { root, ignored, submodules, .. } = overwritten;
+async fn in_the_way(watched: &SupervisorState, impact: &GitImpact) -> Result<Vec<FileChange>, CallDenial> {
+    let GitImpact { root, ignored, submodules, .. } = impact;
     if ignored.is_empty() && !submodules {
         return Ok(Vec::new());
     }
@@ -79,8 +76,8 @@ async fn in_the_way(
         .collect())
 }
 
-fn path_changes(overwritten: &GitImpact) -> FileChanges {
-    let paths = overwritten.paths.iter().map(|path| overwritten.root.join(path));
+fn path_changes(impact: &GitImpact) -> FileChanges {
+    let paths = impact.paths.iter().map(|path| impact.root.join(path));
     // A folder is a repository of its own, which this one leaves alone, or removes by other processes of git.
     let files = paths.filter(|path| !path.is_dir() || path.is_symlink());
     // Git compares what is there with its index by itself.
@@ -89,8 +86,8 @@ fn path_changes(overwritten: &GitImpact) -> FileChanges {
 
 impl CallDenial {
     /// The same for a whole command.
-    fn of(self, overwritten: &GitImpact) -> Self {
-        let (all, first) = (overwritten.paths.len(), overwritten.paths.iter().take(MAX_LISTED_FILES));
+    fn of(self, impact: &GitImpact) -> Self {
+        let (all, first) = (impact.paths.len(), impact.paths.iter().take(MAX_LISTED_FILES));
         let names: Vec<_> = first
             .map(|path| format!("`{}`", path.display().to_string().replace(char::is_control, " ")))
             .collect();
@@ -104,7 +101,7 @@ impl CallDenial {
         let why = self.message.map(|why| {
             format!(
                 "`{}` was not run: it would change {named} all at once, and not everything there can be had. {why}",
-                overwritten.command
+                impact.command
             )
         });
         Self { message: why, ..self }

@@ -72,13 +72,13 @@ impl GrantCache {
         }
         let found = self.objections.get(&(owner, path.to_path_buf()));
         found.is_some_and(|reported_at| {
-            reported_at.is_none_or(|said| now.saturating_sub(said) < OBJECTION_MICROSECONDS)
+            reported_at.is_none_or(|at| now.saturating_sub(at) < OBJECTION_MICROSECONDS)
         })
     }
 
     pub fn mark_stale_content_reported(&mut self, owner: CallOwner, path: &Path, now: u64) {
-        if let Some(said) = self.objections.get_mut(&(owner, path.to_path_buf())) {
-            said.get_or_insert(now);
+        if let Some(reported_at) = self.objections.get_mut(&(owner, path.to_path_buf())) {
+            reported_at.get_or_insert(now);
         }
     }
 

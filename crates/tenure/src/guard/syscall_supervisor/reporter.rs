@@ -66,9 +66,9 @@ impl Reporter {
     }
 
     fn is_repeated(&self, reader: Reader, text: &str) -> bool {
-        let (mut said, at) = (self.recent.lock(), now());
-        said.retain(|_, since| at.saturating_sub(*since) < REPEAT_MICROSECONDS);
-        said.len() >= MAX_RECENT || said.insert((reader, text.to_owned()), at).is_some()
+        let (mut recent, at) = (self.recent.lock(), now());
+        recent.retain(|_, since| at.saturating_sub(*since) < REPEAT_MICROSECONDS);
+        recent.len() >= MAX_RECENT || recent.insert((reader, text.to_owned()), at).is_some()
     }
 }
 

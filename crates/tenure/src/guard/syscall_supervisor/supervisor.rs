@@ -49,7 +49,7 @@ pub struct SyscallSupervisor {
     command: Pid,
     /// Until it ends.
     is_running: bool,
-    /// It was stopped, and the front with it.
+    /// It was stopped, and the launcher with it.
     is_stopped: bool,
     pending: mpsc::UnboundedReceiver<listener_loop::PendingCall>,
     signals: Signals,
@@ -72,8 +72,10 @@ impl SyscallSupervisor {
         let mut process = Command::new("/proc/self/exe");
         process.arg0("tenure").arg(EXEC_SUBCOMMAND).args(command).stdin(OwnedFd::from(theirs));
         // With whoever started us: what is sent to that group is for the command, and not for us.
-        let front = getppid();
-        match front.map(|front| getpgid(Some(nix::unistd::Pid::from_raw(front.as_raw_nonzero().get())))) {
+        let launcher = getppid();
+        match launcher
+            .map(|launcher| getpgid(Some(nix::unistd::Pid::from_raw(launcher.as_raw_nonzero().get()))))
+        {
             // It began outside of our namespace, where nobody can name it. So we are in it ourselves, and so is the command.
             Some(Ok(group)) if group.as_raw() == 0 => {}
             Some(Ok(group)) => drop(process.process_group(group.as_raw())),
@@ -118,7 +120,7 @@ impl SyscallSupervisor {
         let command = Pid::from_child(&child);
         Ok(Self {
             state: watched,
-            launcher: front,
+            launcher,
             command,
             is_running: true,
             is_stopped: false,
@@ -129,7 +131,7 @@ impl SyscallSupervisor {
     }
 
     /// Watches until nobody is left.
-    pub async fn run(mut self, mut front: MessageStream) -> io::Result<()> {
+    pub async fn run(mut self, mut link: MessageStream) -> io::Result<()> {
         let above = ProcessExit::new(self.state.attribution.ancestor_agent());
         let mut has_launcher = true;
         let mut looks = tokio::time::interval(LIVENESS_CHECK_INTERVAL);
@@ -143,14 +145,14 @@ impl SyscallSupervisor {
                             // Nothing can be heard any more: whoever calls would wait for ever.
                             process_tree::end_all_descendants();
                         }
-                        while !self.reap_ended(&mut front).await {
+                        while !self.reap_ended(&mut link).await {
                             tokio::time::sleep(REAP_RETRY_INTERVAL).await;
                         }
                         return Ok(());
                     }
                 },
-                _ = self.ended.recv() => drop(self.reap_ended(&mut front).await),
-                order = front.receive::<SupervisorCommand>(), if has_launcher => match order {
+                _ = self.ended.recv() => drop(self.reap_ended(&mut link).await),
+                order = link.receive::<SupervisorCommand>(), if has_launcher => match order {
                     Some(SupervisorCommand::Signal(number)) => self.send(Signal::from_named_raw(number)),
                     None => {
                         has_launcher = false;
@@ -163,10 +165,10 @@ impl SyscallSupervisor {
                 () = above.wait() => {
                     process_tree::end_all_descendants();
                     tokio::time::sleep(REAP_RETRY_INTERVAL).await;
-                    self.reap_ended(&mut front).await;
+                    self.reap_ended(&mut link).await;
                 }
                 _ = looks.tick() => {
-                    self.reap_ended(&mut front).await;
+                    self.reap_ended(&mut link).await;
                     orphan_processes::terminate_orphan_processes(&self.state);
                 }
             }
@@ -174,8 +176,8 @@ impl SyscallSupervisor {
     }
 
     /// Lets go of who ended. Says whether the command is among those.
-    async fn reap_ended(&mut self, front: &mut MessageStream) -> bool {
-        self.report_stop(front).await;
+    async fn reap_ended(&mut self, link: &mut MessageStream) -> bool {
+        self.report_stop(link).await;
         let mut status = None;
         let all = process_tree::reap(|pid, how| {
             if pid == self.command {
@@ -188,20 +190,20 @@ impl SyscallSupervisor {
             requests::register_caller(&self.state).await;
             let is_last = self.state.listener.readiness().is_ok_and(|readiness| readiness.is_closed);
             // If nobody hears it, nobody needs it.
-            let _ = front.send(&SupervisorReport::Ended { how: how(status), is_last }).await;
+            let _ = link.send(&SupervisorReport::Ended { how: how(status), is_last }).await;
             self.wake_launcher();
         }
         all && !self.is_running
     }
 
-    /// A command that stops takes the front with it, and one that goes on or is gone wakes it.
-    async fn report_stop(&mut self, front: &mut MessageStream) {
+    /// A command that stops takes the launcher with it, and one that goes on or is gone wakes it.
+    async fn report_stop(&mut self, link: &mut MessageStream) {
         if !self.is_running {
             return;
         }
         if let Some(signal) = process_tree::stop_signal(self.command) {
             self.is_stopped = true;
-            let _ = front.send(&SupervisorReport::Stopped { signal, at: now() }).await;
+            let _ = link.send(&SupervisorReport::Stopped { signal, at: now() }).await;
         } else if self.is_stopped && !process_tree::is_stopped(self.command) {
             self.wake_launcher();
         }
@@ -209,9 +211,9 @@ impl SyscallSupervisor {
 
     fn wake_launcher(&mut self) {
         if std::mem::take(&mut self.is_stopped)
-            && let Some(front) = self.launcher.filter(|front| getppid() == Some(*front))
+            && let Some(launcher) = self.launcher.filter(|launcher| getppid() == Some(*launcher))
         {
-            let _ = kill_process(front, Signal::CONT);
+            let _ = kill_process(launcher, Signal::CONT);
         }
     }
 

@@ -61,11 +61,11 @@ fn in_parts(
 }
 
 /// Waits for room, at most so many microseconds. Says whether there is any.
-fn wait(place: &impl AsFd, left: u64) -> io::Result<bool> {
-    let seconds = i64::try_from(left / 1_000_000).unwrap_or(i64::MAX);
-    let rest = i64::try_from(left % 1_000_000).unwrap_or_default();
-    let left = Timespec { tv_sec: seconds, tv_nsec: rest * 1_000 };
-    match poll(&mut [PollFd::new(place, PollFlags::OUT)], Some(&left)) {
+fn wait(place: &impl AsFd, remaining: u64) -> io::Result<bool> {
+    let seconds = i64::try_from(remaining / 1_000_000).unwrap_or(i64::MAX);
+    let rest = i64::try_from(remaining % 1_000_000).unwrap_or_default();
+    let timeout = Timespec { tv_sec: seconds, tv_nsec: rest * 1_000 };
+    match poll(&mut [PollFd::new(place, PollFlags::OUT)], Some(&timeout)) {
         Ok(ready) => Ok(ready > 0),
         Err(Errno::INTR) => Ok(false),
         Err(error) => Err(error.into()),

@@ -91,10 +91,10 @@ pub async fn serve(
             () = &mut stop => break,
             next = next(&listener, &permits) => next,
         };
-        let desk = handler.clone();
+        let handler = handler.clone();
         let answer = service_fn(move |request| {
-            let desk = desk.clone();
-            async move { Ok::<_, Infallible>(desk.answer(request).await) }
+            let handler = handler.clone();
+            async move { Ok::<_, Infallible>(handler.answer(request).await) }
         });
         let connection = http1::Builder::new()
             .timer(TokioTimer::new())
@@ -124,9 +124,9 @@ fn service(tools: Tools) -> StreamableHttpService<Tools, NeverSessionManager> {
     StreamableHttpService::new(move || Ok(tools.clone()), Arc::default(), configuration)
 }
 
-async fn next(listener: &TcpListener, room: &Arc<Semaphore>) -> (TcpStream, Option<OwnedSemaphorePermit>) {
+async fn next(listener: &TcpListener, permits: &Arc<Semaphore>) -> (TcpStream, Option<OwnedSemaphorePermit>) {
     // It is never closed.
-    let permit = room.clone().acquire_owned().await.ok();
+    let permit = permits.clone().acquire_owned().await.ok();
     loop {
         match listener.accept().await {
             Ok((stream, _)) => {

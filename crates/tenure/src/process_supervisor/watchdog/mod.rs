@@ -73,7 +73,7 @@ async fn watch(mut link: MessageStream, standard: [OwnedFd; 3], command: &[OsStr
     let mut command = Command::new(program);
     command.args(arguments).envs(environment).stdin(input).stdout(output).stderr(errors);
     let processes = match ProcessTree::start(&mut command) {
-        Ok(family) => family,
+        Ok(processes) => processes,
         Err(error) => return link.send(&WatchdogReport::NotStarted { error: error.raw_os_error() }).await,
     };
     // It holds the standard descriptors, which somebody may wait to see closed.
@@ -112,7 +112,7 @@ impl Watchdog {
             while let Some(act) = self.plan.next_step(now()) {
                 self.act(act);
                 // A session whose command has ended by itself lost nothing; whom it left behind has to go, that is all.
-                let is_rest = self.leaves == DescendantPolicy::Nobody && self.processes.exit().is_some();
+                let is_rest = self.leaves == DescendantPolicy::EndAll && self.processes.exit().is_some();
                 if !std::mem::replace(&mut self.is_lost, true) && !is_rest {
                     self.send_report(WatchdogReport::Ending).await;
                 }
@@ -176,7 +176,7 @@ impl Watchdog {
         let Some(ended) = self.processes.exit() else { return false };
         // What the command left behind must not go on without the lease: neither what stayed in its group nor, when
         // the lease is lost or somebody may hold the same next, what has left it.
-        let ends_descendants = self.is_lost || self.leaves == DescendantPolicy::Nobody;
+        let ends_descendants = self.is_lost || self.leaves == DescendantPolicy::EndAll;
         let act = if self.processes.has_group_members() {
             self.plan.terminate(now())
         } else if ends_descendants && self.processes.has_descendants() {

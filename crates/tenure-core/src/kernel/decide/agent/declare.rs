@@ -21,7 +21,7 @@ pub(super) fn declare(
     draft.check_not_in_restore_quarantine()?;
     check(draft, declare)?;
     super::check_agent_holder(draft, &declare.agent, &declare.principal)?;
-    maximal_requests(&declare.requests).for_each(|want| draft.expire_and_serve(&want.resource));
+    maximal_requests(&declare.requests).for_each(|request| draft.expire_and_serve(&request.resource));
     draft.time_out_waiting_agents(usize::MAX);
     // Whether its attempt goes on is known only once everybody knows what it has lost.
     draft.expire_leases_of(&declare.agent);
@@ -85,8 +85,9 @@ fn enqueue(
 ) -> Result<AgentOutcome, Rejection> {
     draft.check_may_grant()?;
     let limits = draft.state.limits();
-    let (waits, wanted) = draft.state.waiting_agent_counts();
-    if waits >= limits.max_waiting_agents || wanted + declare.requests.len() > limits.max_waiting_agent_leases
+    let (waiting, requested) = draft.state.waiting_agent_counts();
+    if waiting >= limits.max_waiting_agents
+        || requested + declare.requests.len() > limits.max_waiting_agent_leases
     {
         return Err(Rejection::QueueFull { what: "agents".into(), max: limits.max_waiting_agents });
     }
@@ -105,7 +106,7 @@ fn enqueue(
     draft.push(Event::Agent(Box::new(AgentEvent::Waits(pending.clone()))));
     draft.new_agent_wait = Some(pending);
     // Whoever younger waits for something of it would wait for an older one now.
-    maximal_requests(&declare.requests).for_each(|want| draft.mark_affected_for_agents(&want.resource));
+    maximal_requests(&declare.requests).for_each(|request| draft.mark_affected_for_agents(&request.resource));
     Ok(AgentOutcome::Wait { ticket, position, until, blocked_by })
 }
 
@@ -150,21 +151,22 @@ fn check(draft: &DecisionBuilder<'_>, declare: &DeclareManifest) -> Result<(), R
             format!("has to have from 1 to {} entries", limits.max_leases_per_request),
         ));
     }
-    let bytes: usize = declare.requests.iter().map(|want| want.resource.as_str().len()).sum();
+    let bytes: usize = declare.requests.iter().map(|request| request.resource.as_str().len()).sum();
     if bytes > limits.max_request_bytes {
         let reason =
             format!("names have {bytes} bytes together; at most {} are allowed", limits.max_request_bytes);
         return Err(invalid("intents", reason));
     }
-    let mut names: Vec<_> = declare.requests.iter().map(|want| &want.resource).collect();
+    let mut names: Vec<_> = declare.requests.iter().map(|request| &request.resource).collect();
     names.sort_unstable();
     if names.windows(2).any(|pair| pair[0] == pair[1]) {
         return Err(invalid("intents", "names a resource twice".into()));
     }
-    let is_plain =
-        |want: &LeaseRequest| is_hierarchical(want.resource.as_str()) && want.alternatives.is_empty();
-    if let Some(want) = declare.requests.iter().find(|want| !is_plain(want)) {
-        return Err(invalid("intents", format!("{} is of no kind that agents know", want.resource)));
+    let is_plain = |request: &LeaseRequest| {
+        is_hierarchical(request.resource.as_str()) && request.alternatives.is_empty()
+    };
+    if let Some(request) = declare.requests.iter().find(|request| !is_plain(request)) {
+        return Err(invalid("intents", format!("{} is of no kind that agents know", request.resource)));
     }
     if declare.wait_timeout.0 == 0 || declare.wait_timeout > limits.max_wait {
         return Err(invalid(
@@ -172,7 +174,7 @@ fn check(draft: &DecisionBuilder<'_>, declare: &DeclareManifest) -> Result<(), R
             "has to be more than nothing, and not over the longest wait".into(),
         ));
     }
-    declare.requests.iter().try_for_each(|want| super::super::acquire::check_ttl(draft, want.ttl))
+    declare.requests.iter().try_for_each(|request| super::super::acquire::check_ttl(draft, request.ttl))
 }
 
 /// Whether there is enough of everything for all of this. `again` is a wait for the very same, which is over with it.
@@ -184,21 +186,22 @@ fn check_quota_and_fences(
     if !draft.has_fences_and_time_for(&declare.requests) {
         return Err(Rejection::Exhausted);
     }
-    let Some(most) = draft.state.limits().max_leases_per_principal else { return Ok(()) };
-    let has = |want: &&LeaseRequest| draft.state.own_lease_on(&declare.agent, &want.resource).is_some();
-    let missing = declare.requests.iter().filter(|want| !has(want)).count();
+    let Some(max) = draft.state.limits().max_leases_per_principal else { return Ok(()) };
+    let has = |request: &&LeaseRequest| draft.state.own_lease_on(&declare.agent, &request.resource).is_some();
+    let missing = declare.requests.iter().filter(|request| !has(request)).count();
     let counted = again.map_or(0, |_| declare.requests.len());
     let fits = missing == 0
-        || most
+        || max
             .checked_add(counted)
-            .and_then(|most| most.checked_sub(missing))
-            .is_some_and(|room| !draft.exceeds_usage(&declare.principal, room, usize::MAX));
-    if fits { Ok(()) } else { Err(Rejection::QuotaExceeded { most }) }
+            .and_then(|max| max.checked_sub(missing))
+            .is_some_and(|allowed| !draft.exceeds_usage(&declare.principal, allowed, usize::MAX));
+    if fits { Ok(()) } else { Err(Rejection::QuotaExceeded { max }) }
 }
 
 fn are_same_requests(one: &[LeaseRequest], other: &[LeaseRequest]) -> bool {
-    let what = |wants: &[LeaseRequest]| {
-        let mut what: Vec<_> = wants.iter().map(|want| (want.resource.clone(), want.mode)).collect();
+    let what = |requests: &[LeaseRequest]| {
+        let mut what: Vec<_> =
+            requests.iter().map(|request| (request.resource.clone(), request.mode)).collect();
         what.sort_unstable();
         what
     };
@@ -207,7 +210,7 @@ fn are_same_requests(one: &[LeaseRequest], other: &[LeaseRequest]) -> bool {
 
 fn position(draft: &DecisionBuilder<'_>, declare: &DeclareManifest, rank: &AgentRank) -> usize {
     let around = maximal_requests(&declare.requests)
-        .flat_map(|want| draft.waiting_agents_conflicting(&want.resource, want.mode));
+        .flat_map(|request| draft.waiting_agents_conflicting(&request.resource, request.mode));
     let mut older: Vec<_> =
         around.filter(|pending| pending.rank < *rank).map(|pending| pending.ticket).collect();
     older.sort_unstable();

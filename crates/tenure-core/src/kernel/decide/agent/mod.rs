@@ -83,10 +83,10 @@ fn heartbeat(
     expire_due_leases(draft, agent, leases);
     let settled = LeaseChanges::of(draft.events());
     // Twice in one request is once.
-    let mut pulses = BTreeMap::new();
-    let mut pulse =
-        |fence| *pulses.entry(fence).or_insert_with(|| renew_on_heartbeat(draft, agent, fence, &settled));
-    Ok(AgentOutcome::Heartbeats(leases.iter().map(|fence| (*fence, pulse(*fence))).collect()))
+    let mut renewals = BTreeMap::new();
+    let mut renew =
+        |fence| *renewals.entry(fence).or_insert_with(|| renew_on_heartbeat(draft, agent, fence, &settled));
+    Ok(AgentOutcome::Heartbeats(leases.iter().map(|fence| (*fence, renew(*fence))).collect()))
 }
 
 /// What became of leases in this decision, before any heartbeat. Nearly always nothing: but a thousand may be asked for, and
@@ -203,9 +203,9 @@ fn record_outside_touches(
     outside: &[(Resource, LeaseMode)],
 ) {
     let known = draft.state.agent(agent).map(|agent| &agent.outside_resources[..]).unwrap_or_default();
-    let room = MAX_OUTSIDE_TOUCHES.saturating_sub(known.len());
+    let remaining = MAX_OUTSIDE_TOUCHES.saturating_sub(known.len());
     let mut bytes: usize = known.iter().map(|resource| resource.as_str().len()).sum();
-    let new = outside.iter().filter(|(resource, _)| !known.contains(resource)).take(room);
+    let new = outside.iter().filter(|(resource, _)| !known.contains(resource)).take(remaining);
     let new = new.take_while(|(resource, _)| {
         bytes += resource.as_str().len();
         bytes <= MAX_OUTSIDE_TOUCH_BYTES

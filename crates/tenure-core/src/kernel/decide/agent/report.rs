@@ -21,12 +21,12 @@ pub(super) fn report(
     super::check_agent_holder(draft, agent, principal)?;
     let epoch = check_agent_memory(draft, report)?;
     // What is over and not announced counts: whoever says that it is done sees it announced.
-    let goes_on = draft.state.has_active_attempt(agent);
-    if is_known(draft, report, epoch) && !(phase.is_terminal() && goes_on) {
+    let is_active = draft.state.has_active_attempt(agent);
+    if is_known(draft, report, epoch) && !(phase.is_terminal() && is_active) {
         return Ok(AgentOutcome::Acknowledged);
     }
     // Who lets go of something makes room.
-    if !(phase.is_terminal() && goes_on) {
+    if !(phase.is_terminal() && is_active) {
         draft.check_has_space()?;
     }
     match phase {

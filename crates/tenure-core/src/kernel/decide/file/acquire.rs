@@ -21,22 +21,22 @@ pub(super) fn acquire(
     super::check_files(&acquire.files)?;
     let sign = if acquire.background { FileSessionActivity::Background } else { FileSessionActivity::Active };
     upsert_session(draft, &acquire.session, sign)?;
-    let family = with_ancestors(draft, acquire);
+    let own_sessions = with_ancestors(draft, acquire);
     let names = super::distinct_names(&acquire.files);
     names.iter().for_each(|(resource, _)| draft.expire_and_serve(resource));
 
     let in_the_way: Vec<(&FileRequest, Vec<Holder>)> =
-        acquire.files.iter().map(|file| (file, blocking_holders(draft, &family, file))).collect();
+        acquire.files.iter().map(|file| (file, blocking_holders(draft, &own_sessions, file))).collect();
     let held: Vec<_> = in_the_way.into_iter().filter(|(_, holders)| !holders.is_empty()).collect();
     if held.is_empty() {
-        return grant(draft, acquire, &family, &names);
+        return grant(draft, acquire, &own_sessions, &names);
     }
     let all: Vec<Holder> = held.iter().flat_map(|(_, holders)| holders.iter().cloned()).collect();
     let sessions = super::unchecked_sessions(draft, &all, &acquire.checked);
     if !sessions.is_empty() {
         return Ok(FileOutcome::CheckRequired { sessions });
     }
-    record_contention(draft, &acquire.session.id, &family, &held)
+    record_contention(draft, &acquire.session.id, &own_sessions, &held)
 }
 
 /// The session and everybody above it.
@@ -50,16 +50,16 @@ fn with_ancestors(draft: &DecisionBuilder<'_>, acquire: &FileAcquire) -> Vec<Hol
 /// Who is in the way on any name of a file.
 pub(super) fn blocking_holders(
     draft: &DecisionBuilder<'_>,
-    family: &[Holder],
+    own_sessions: &[Holder],
     file: &FileRequest,
 ) -> Vec<Holder> {
-    file.names().flat_map(|(resource, _)| draft.file_blockers(family, resource)).collect()
+    file.names().flat_map(|(resource, _)| draft.file_blockers(own_sessions, resource)).collect()
 }
 
 fn grant(
     draft: &mut DecisionBuilder<'_>,
     acquire: &FileAcquire,
-    family: &[Holder],
+    own_sessions: &[Holder],
     names: &[(&Resource, Nonce)],
 ) -> Result<FileOutcome, Rejection> {
     let session = &acquire.session.id;
@@ -75,24 +75,25 @@ fn grant(
     for (resource, nonce) in missing {
         leases.push(draft.grant_file(session, resource, nonce, None)?);
     }
-    let left = uncommitted_by_unrelated_sessions(draft, &acquire.session, family, &acquire.files);
-    Ok(FileOutcome::Granted { leases, uncommitted: left })
+    let uncommitted =
+        uncommitted_by_unrelated_sessions(draft, &acquire.session, own_sessions, &acquire.files);
+    Ok(FileOutcome::Granted { leases, uncommitted })
 }
 
-/// What of this another family let go of without a commit. Who speaks for the same session of the same process is of the same.
+/// The files that an unrelated session released without a commit. A session of the same process with the same session id
+/// is not unrelated.
 fn uncommitted_by_unrelated_sessions(
     draft: &DecisionBuilder<'_>,
     own: &FileSessionInfo,
-    family: &[Holder],
+    own_sessions: &[Holder],
     files: &[FileRequest],
 ) -> Vec<(Resource, UncommittedFile)> {
     let is_own = |owner: &FileOwner| {
-        family.contains(&owner.holder) || owner.process == own.process && owner.session == own.session
+        own_sessions.contains(&owner.holder) || owner.process == own.process && owner.session == own.session
     };
-    let mut told = BTreeSet::new();
-    let files = files.iter().map(|file| &file.resource).filter(|resource| told.insert(*resource));
-    let left = files.filter_map(|resource| Some((resource, draft.state.uncommitted_file(resource)?)));
-    left.filter(|(_, left)| !is_own(&left.owner))
-        .map(|(resource, left)| (resource.clone(), left.clone()))
-        .collect()
+    let mut seen = BTreeSet::new();
+    let files = files.iter().map(|file| &file.resource).filter(|resource| seen.insert(*resource));
+    let uncommitted = files.filter_map(|resource| Some((resource, draft.state.uncommitted_file(resource)?)));
+    let foreign = uncommitted.filter(|(_, file)| !is_own(&file.owner));
+    foreign.map(|(resource, file)| (resource.clone(), file.clone())).collect()
 }

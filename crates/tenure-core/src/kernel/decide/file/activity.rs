@@ -55,11 +55,11 @@ pub(super) fn upsert_session(
                 || is_expired(now.0, known.seen_at.saturating_add(MIN_SEEN_INTERVAL).0);
             // Without room, what only says when it was last heard of is not written. That it is at work again has to be: it
             // would else lose what it has as one that rests.
-            let has_room = state.admission_level() >= AdmissionLevel::Renewals;
-            if is_new && !has_room && known.turn_ended_at.is_some() {
+            let has_space = state.admission_level() >= AdmissionLevel::Renewals;
+            if is_new && !has_space && known.turn_ended_at.is_some() {
                 return Err(Rejection::NoSpace);
             }
-            if is_new && has_room {
+            if is_new && has_space {
                 draft.push_file_event(FileEvent::Seen { session: id.clone(), at: now, task });
                 if sign == FileSessionActivity::Background && known.turn_ended_at.is_some() {
                     draft.push_file_event(FileEvent::TurnEnded { session: id, at: now });
@@ -100,7 +100,7 @@ fn check_can_start_session(draft: &DecisionBuilder<'_>, session: &FileSessionInf
         return Err(Rejection::NoSuchSession);
     }
     if state.file_session_count() >= MAX_FILE_SESSIONS {
-        return Err(Rejection::TooManySessions { most: MAX_FILE_SESSIONS });
+        return Err(Rejection::TooManySessions { max: MAX_FILE_SESSIONS });
     }
     Ok(())
 }

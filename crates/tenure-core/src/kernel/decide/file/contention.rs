@@ -20,7 +20,7 @@ use crate::rules::time::is_expired;
 pub(super) fn record_contention(
     draft: &mut DecisionBuilder<'_>,
     session: &Holder,
-    family: &[Holder],
+    own_sessions: &[Holder],
     held: &[(&FileRequest, Vec<Holder>)],
 ) -> Result<FileOutcome, Rejection> {
     draft.check_has_space()?;
@@ -42,7 +42,7 @@ pub(super) fn record_contention(
     }
     let mut next = state.last_ticket();
     let (mut report, mut until) = (None, None::<Tick>);
-    let mut told: Vec<HeldFile> = Vec::with_capacity(held.len());
+    let mut held_files: Vec<HeldFile> = Vec::with_capacity(held.len());
     for (file, holders) in held {
         let owner = holders[0].clone();
         let mut wait_until = |due: Tick| until = Some(until.map_or(due, |until| until.min(due)));
@@ -52,7 +52,7 @@ pub(super) fn record_contention(
                 ticket.ticket
             }
             Some(ticket) if is_expired(now.0, ticket.retry_at.0) => {
-                report_blocked(draft, ticket, family, file, &owner);
+                report_blocked(draft, ticket, own_sessions, file, &owner);
                 report = report.or(Some(ticket.ticket));
                 ticket.ticket
             }
@@ -62,16 +62,16 @@ pub(super) fn record_contention(
             }
             None => {
                 next = next.next().ok_or(Rejection::Exhausted)?;
-                open_retry_ticket(draft, next, session, family, (file, &owner), retry_at);
+                open_retry_ticket(draft, next, session, own_sessions, (file, &owner), retry_at);
                 wait_until(retry_at);
                 next
             }
         };
-        told.push(HeldFile { resource: file.resource.clone(), holder: owner, ticket });
+        held_files.push(HeldFile { resource: file.resource.clone(), holder: owner, ticket });
     }
     Ok(match (report, until) {
-        (Some(report), _) => FileOutcome::Blocked { held: told, report },
-        (None, until) => FileOutcome::Wait { held: told, until: until.unwrap_or(now) },
+        (Some(report), _) => FileOutcome::Blocked { held: held_files, report },
+        (None, until) => FileOutcome::Wait { held: held_files, until: until.unwrap_or(now) },
     })
 }
 
@@ -79,17 +79,17 @@ fn open_retry_ticket(
     draft: &mut DecisionBuilder<'_>,
     ticket: Ticket,
     session: &Holder,
-    family: &[Holder],
+    own_sessions: &[Holder],
     (file, owner): (&FileRequest, &Holder),
     retry_at: Tick,
 ) {
     let nonce = file.names().next().map(|(_, nonce)| nonce).unwrap_or_default();
-    let want = LeaseRequest::new(file.resource.clone(), LeaseMode::Exclusive, FILE_LEASE_TTL, nonce);
-    let circle = cycle_of(draft, family, &want);
+    let request = LeaseRequest::new(file.resource.clone(), LeaseMode::Exclusive, FILE_LEASE_TTL, nonce);
+    let circle = cycle_of(draft, own_sessions, &request);
     draft.push_file_event(FileEvent::Contended(ContentionNotice {
         ticket,
         session: session.clone(),
-        request: want,
+        request,
         owner: owner.clone(),
         at: draft.now,
         retry_at,
@@ -100,12 +100,12 @@ fn open_retry_ticket(
 fn report_blocked(
     draft: &mut DecisionBuilder<'_>,
     ticket: &RetryTicket,
-    family: &[Holder],
+    own_sessions: &[Holder],
     file: &FileRequest,
     owner: &Holder,
 ) {
     let (state, now) = (draft.state, draft.now);
-    let circle = cycle_of(draft, family, &ticket.request);
+    let circle = cycle_of(draft, own_sessions, &ticket.request);
     let known = state.file_session(owner);
     // It may have the file by another of its names, or a folder that it is in.
     let around = file.names().flat_map(|(resource, _)| state.leases_overlapping(resource));
@@ -123,8 +123,8 @@ fn report_blocked(
 }
 
 /// Who waits for whom in a circle, if the session waits for this, or those above it do in its place.
-fn cycle_of(draft: &DecisionBuilder<'_>, family: &[Holder], want: &LeaseRequest) -> Vec<Holder> {
-    let circle = family.iter().find_map(|own| draft.find_cycle(own, std::slice::from_ref(want)));
+fn cycle_of(draft: &DecisionBuilder<'_>, own_sessions: &[Holder], request: &LeaseRequest) -> Vec<Holder> {
+    let circle = own_sessions.iter().find_map(|own| draft.find_cycle(own, std::slice::from_ref(request)));
     let mut circle = circle.unwrap_or_default();
     circle.truncate(MAX_REPORTED_CYCLE);
     circle

@@ -64,15 +64,19 @@ impl<'a> DecisionBuilder<'a> {
         self.state.leases_on(slot).find(|lease| self.is_active(lease))
     }
 
-    /// Who is in the way of somebody who may use what `family` has, on one name of a file. What the family has it may use,
-    /// whoever waits for that.
-    pub(in crate::kernel) fn file_blockers(&self, family: &[Holder], resource: &Resource) -> Vec<Holder> {
+    /// The holders that keep `own_sessions` from using one name of a file. What one of these sessions holds, all of them may
+    /// use, even if other sessions wait for it.
+    pub(in crate::kernel) fn file_blockers(
+        &self,
+        own_sessions: &[Holder],
+        resource: &Resource,
+    ) -> Vec<Holder> {
         let owner = self.lease_on_file(resource).map(|lease| self.state.holder_name(lease.holder));
-        if owner.is_some_and(|owner| family.contains(owner)) {
+        if owner.is_some_and(|owner| own_sessions.contains(owner)) {
             return Vec::new();
         }
         let blockers = self.blockers(resource, LeaseMode::Exclusive, QueuePosition::default());
-        let foreign = blockers.filter(|blocker| !family.contains(blocker.holder));
+        let foreign = blockers.filter(|blocker| !own_sessions.contains(blocker.holder));
         let mut found: Vec<_> = foreign.map(|blocker| blocker.holder.clone()).collect();
         found.dedup();
         found
@@ -85,12 +89,12 @@ impl<'a> DecisionBuilder<'a> {
         nonce: Nonce,
         continues: Option<Fence>,
     ) -> Result<Fence, Rejection> {
-        let want = LeaseRequest::new(resource.clone(), LeaseMode::Exclusive, FILE_LEASE_TTL, nonce);
+        let request = LeaseRequest::new(resource.clone(), LeaseMode::Exclusive, FILE_LEASE_TTL, nonce);
         let principal = files_principal();
         self.issue(Grant {
             holder: session,
             principal: &principal,
-            request: &want,
+            request: &request,
             resource,
             key: None,
             ticket: None,
@@ -158,7 +162,7 @@ fn check_files(files: &[FileRequest]) -> Result<(), Rejection> {
         );
         return Err(InvalidInput::new("files", reason).into());
     }
-    // A family may not have a folder and what is below it in different hands, so nobody has a folder.
+    // A session and its subagents may not have a folder and what is below it in different hands, so nobody has a folder.
     if names().any(|name| matches!(ResourcePattern::from_name(name.as_str()), ResourcePattern::Prefix(_))) {
         let reason = "has a folder or a pattern for a name; name each file";
         return Err(InvalidInput::new("files", reason).into());
@@ -167,7 +171,7 @@ fn check_files(files: &[FileRequest]) -> Result<(), Rejection> {
 }
 
 /// Each name once: one file that is named twice is one file.
-fn distinct_names(wants: &[FileRequest]) -> Vec<(&Resource, Nonce)> {
+fn distinct_names(files: &[FileRequest]) -> Vec<(&Resource, Nonce)> {
     let mut known = BTreeSet::new();
-    wants.iter().flat_map(FileRequest::names).filter(|(resource, _)| known.insert(*resource)).collect()
+    files.iter().flat_map(FileRequest::names).filter(|(resource, _)| known.insert(*resource)).collect()
 }

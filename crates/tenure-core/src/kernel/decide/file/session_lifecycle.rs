@@ -218,14 +218,14 @@ pub(super) fn resume(
     super::check_files(std::slice::from_ref(file))?;
     file.names().for_each(|(resource, _)| draft.expire_and_serve(resource));
     let above = state.file_session_ancestors(&ticket.session);
-    let family: Vec<Holder> = std::iter::once(ticket.session.clone()).chain(above).collect();
-    let in_the_way = super::acquire::blocking_holders(draft, &family, file);
+    let own_sessions: Vec<Holder> = std::iter::once(ticket.session.clone()).chain(above).collect();
+    let in_the_way = super::acquire::blocking_holders(draft, &own_sessions, file);
     let sessions = super::unchecked_sessions(draft, &in_the_way, checked);
     if !sessions.is_empty() {
         return Ok(FileOutcome::CheckRequired { sessions });
     }
-    if let Some(refusal) = held_rejection(draft, &family, file) {
-        return Err(refusal);
+    if let Some(rejection) = held_rejection(draft, &own_sessions, file) {
+        return Err(rejection);
     }
     let missing: Vec<_> =
         file.names().filter(|(resource, _)| draft.lease_on_file(resource).is_none()).collect();
@@ -240,11 +240,15 @@ pub(super) fn resume(
 }
 
 /// What is said of whoever is in the way.
-fn held_rejection(draft: &DecisionBuilder<'_>, family: &[Holder], file: &FileRequest) -> Option<Rejection> {
+fn held_rejection(
+    draft: &DecisionBuilder<'_>,
+    own_sessions: &[Holder],
+    file: &FileRequest,
+) -> Option<Rejection> {
     let mut names = file.names().map(|(resource, _)| resource);
-    let resource = names.find(|resource| !draft.file_blockers(family, resource).is_empty())?;
+    let resource = names.find(|resource| !draft.file_blockers(own_sessions, resource).is_empty())?;
     let mut blockers = draft.blockers(resource, LeaseMode::Exclusive, QueuePosition::default());
-    let blocker = blockers.find(|blocker| !family.contains(blocker.holder))?;
+    let blocker = blockers.find(|blocker| !own_sessions.contains(blocker.holder))?;
     let (holder, until) = (blocker.holder.clone(), blocker.until);
     Some(Rejection::Held { resource: resource.clone(), holder, until, waiting: draft.waiter_count(resource) })
 }
@@ -258,13 +262,13 @@ pub(super) fn commit(
     super::check_count(resources.len())?;
     let state = draft.state;
     let below = sessions.iter().flat_map(|session| state.file_session_descendants(session));
-    let family: Vec<Holder> = sessions.iter().cloned().chain(below).collect();
+    let own_sessions: Vec<Holder> = sessions.iter().cloned().chain(below).collect();
     let (mut released, mut foreign) = (Vec::new(), Vec::new());
     for resource in resources {
         let Some(lease) = draft.lease_on_file(resource) else { continue };
         let holder = state.holder_name(lease.holder);
         let is_session = state.file_session(holder).is_some();
-        if is_session && family.contains(holder) {
+        if is_session && own_sessions.contains(holder) {
             draft.release(lease, ReleaseReason::Completed);
             released.push(resource.clone());
         } else if is_session {

@@ -92,11 +92,11 @@ fn outcome_in_state(state: IntentSessionState) -> IntentOutcome {
 /// is refused.
 fn accept(draft: &mut DecisionBuilder<'_>, accept: &AcceptIntent) -> Result<IntentOutcome, Rejection> {
     accept.intent.check()?;
-    let want = accept.lease.map(|(ttl, nonce)| target_request(accept, ttl, nonce));
-    if let Some(want) = &want {
-        super::acquire::check_ttl(draft, want.ttl)?;
+    let request = accept.lease.map(|(ttl, nonce)| target_request(accept, ttl, nonce));
+    if let Some(request) = &request {
+        super::acquire::check_ttl(draft, request.ttl)?;
         draft.check_not_in_restore_quarantine()?;
-        check_is_free(draft, want)?;
+        check_is_free(draft, request)?;
     }
     if let Some(session) = existing_session(draft, accept) {
         return Ok(IntentOutcome::Accepted { session: session.id.clone(), is_new: false });
@@ -105,20 +105,11 @@ fn accept(draft: &mut DecisionBuilder<'_>, accept: &AcceptIntent) -> Result<Inte
     // Before the first event: a refusal leaves no lease behind that belongs to no session.
     let start_by =
         draft.now.checked_add(accept.wait_timeout.max(TickDuration(1))).ok_or(Rejection::Exhausted)?;
-    if let Some(want) = &want {
+    if let Some(request) = &request {
         draft.check_may_grant()?;
-        let (holder, principal, resource) = (&accept.session, &orchestrator_principal(), &want.resource);
+        let (holder, principal, resource) = (&accept.session, &orchestrator_principal(), &request.resource);
         let (key, ticket, continues, authority) = (None, None, None, None);
-        draft.issue(Grant {
-            holder,
-            principal,
-            request: want,
-            resource,
-            key,
-            ticket,
-            continues,
-            authority,
-        })?;
+        draft.issue(Grant { holder, principal, request, resource, key, ticket, continues, authority })?;
     }
     draft.push(Event::Intent(Box::new(IntentEvent::Accepted(IntentAcceptance {
         session: accept.session.clone(),
@@ -147,7 +138,7 @@ fn check_can_start_session(draft: &DecisionBuilder<'_>, accept: &AcceptIntent) -
     let (live, bytes) = draft.active_intent_session_usage();
     let own = IntentSession::byte_size_of(&accept.session, &accept.intent, &accept.principal);
     if live >= limits.max_intent_sessions || bytes + own > limits.max_intent_session_bytes {
-        return Err(Rejection::TooManySessions { most: limits.max_intent_sessions });
+        return Err(Rejection::TooManySessions { max: limits.max_intent_sessions });
     }
     // What it holds is found by its name, so that has to be nobody's.
     let (state, id) = (draft.state, &accept.session);
@@ -166,13 +157,14 @@ fn target_request(accept: &AcceptIntent, ttl: TickDuration, nonce: Nonce) -> Lea
     LeaseRequest::new(accept.intent.target.resource(), LeaseMode::Exclusive, ttl, nonce)
 }
 
-fn check_is_free(draft: &mut DecisionBuilder<'_>, want: &LeaseRequest) -> Result<(), Rejection> {
-    draft.expire_and_serve(&want.resource);
-    let waiting = draft.waiter_count(&want.resource);
-    let Some(blocker) = draft.blockers(&want.resource, want.mode, QueuePosition::default()).next() else {
+fn check_is_free(draft: &mut DecisionBuilder<'_>, request: &LeaseRequest) -> Result<(), Rejection> {
+    draft.expire_and_serve(&request.resource);
+    let waiting = draft.waiter_count(&request.resource);
+    let Some(blocker) = draft.blockers(&request.resource, request.mode, QueuePosition::default()).next()
+    else {
         return Ok(());
     };
-    let (resource, holder) = (want.resource.clone(), blocker.holder.clone());
+    let (resource, holder) = (request.resource.clone(), blocker.holder.clone());
     Err(Rejection::Held { resource, holder, until: blocker.until, waiting })
 }
 
@@ -180,8 +172,8 @@ fn check_is_free(draft: &mut DecisionBuilder<'_>, want: &LeaseRequest) -> Result
 /// repeated.
 fn take(draft: &mut DecisionBuilder<'_>, take: &TakeSession) -> Result<IntentOutcome, Rejection> {
     let session = owned_session(draft, &take.session, take.leader)?;
-    if let Some(over) = draft.outcome_if_ended(session) {
-        return Ok(over);
+    if let Some(outcome) = draft.outcome_if_ended(session) {
+        return Ok(outcome);
     }
     match session.state {
         // Nothing is wrong with the session: it waits until something can be granted again.
@@ -195,13 +187,13 @@ fn take(draft: &mut DecisionBuilder<'_>, take: &TakeSession) -> Result<IntentOut
         let detail = format!("{} is held by {holder}", stored_id(resource.as_str()));
         return Ok(draft.end_intent_session(session, IntentSessionEnd::Busy, &detail));
     }
-    let Some(wants) = session_requests(take, session, resource) else {
+    let Some(requests) = session_requests(take, session, resource) else {
         return Ok(draft.end_intent_session(session, IntentSessionEnd::NoTuner, "there is no tuner"));
     };
     let acquire = Acquire {
         principal: orchestrator_principal(),
         holder: session.id.clone(),
-        requests: wants,
+        requests,
         contention_policy: ContentionPolicy::RefreshOwn,
         key: None,
     };
@@ -212,18 +204,18 @@ fn take(draft: &mut DecisionBuilder<'_>, take: &TakeSession) -> Result<IntentOut
             let detail = format!("every tuner is in use, one of them by {}", holder.to_stored_id());
             Ok(draft.end_intent_session(session, IntentSessionEnd::NoTuner, &detail))
         }
-        Err(refusal) => Err(refusal),
+        Err(rejection) => Err(rejection),
         Ok(_) => Err(Rejection::Exhausted),
     }
 }
 
 /// What is wrong with the request is no reason to end the session.
 fn check(draft: &DecisionBuilder<'_>, take: &TakeSession) -> Result<(), Rejection> {
-    let most = draft.state.limits().max_alternatives;
-    if usize::try_from(take.slots).is_ok_and(|slots| slots <= most) {
+    let max = draft.state.limits().max_alternatives;
+    if usize::try_from(take.slots).is_ok_and(|slots| slots <= max) {
         return super::acquire::check_ttl(draft, take.ttl);
     }
-    Err(InvalidInput::new("tuners", format!("is over {most}, which is as many as there may be")).into())
+    Err(InvalidInput::new("tuners", format!("is over {max}, which is as many as there may be")).into())
 }
 
 /// Who has the target or waits for it; nobody, if the session has it already. Names are cut to what fits into a text for
@@ -248,23 +240,23 @@ fn session_requests(
     session: &IntentSession,
     resource: Resource,
 ) -> Option<Vec<LeaseRequest>> {
-    let want = |resource: Resource, others: Alternatives, nonce: Nonce| LeaseRequest {
+    let request = |resource: Resource, alternatives: Alternatives, nonce: Nonce| LeaseRequest {
         resource,
-        alternatives: others,
+        alternatives,
         mode: LeaseMode::Exclusive,
         ttl: take.ttl,
         nonce,
         labels: Default::default(),
     };
     let [of_target, of_tuner] = take.nonces;
-    let mut wants = vec![want(resource, Alternatives::default(), of_target)];
+    let mut requests = vec![request(resource, Alternatives::default(), of_target)];
     if session.intent.target.requires_tuner() {
         // The one that it has already, if this is a repetition.
         let first = session.slot.or((take.slots > 0).then_some(0))?;
-        let others = if session.slot.is_some() { 0..0 } else { 1..take.slots };
-        wants.push(want(tuner_resource(first), Alternatives::new(others.map(tuner_resource)), of_tuner));
+        let slots = if session.slot.is_some() { 0..0 } else { 1..take.slots };
+        requests.push(request(tuner_resource(first), Alternatives::new(slots.map(tuner_resource)), of_tuner));
     }
-    Some(wants)
+    Some(requests)
 }
 
 fn start(
@@ -314,8 +306,8 @@ fn run(
 ) -> Result<IntentOutcome, Rejection> {
     check_detail(process)?;
     let session = owned_session(draft, session, guard)?;
-    if let Some(over) = draft.outcome_if_ended(session) {
-        return Ok(over);
+    if let Some(outcome) = draft.outcome_if_ended(session) {
+        return Ok(outcome);
     }
     draft.check_not_in_restore_quarantine()?;
     if session.state != IntentSessionState::Starting {
@@ -385,8 +377,8 @@ fn finish(
 ) -> Result<IntentOutcome, Rejection> {
     check_detail(detail)?;
     let session = owned_session(draft, session, guard)?;
-    if let Some(over) = draft.outcome_if_ended(session) {
-        return Ok(over);
+    if let Some(outcome) = draft.outcome_if_ended(session) {
+        return Ok(outcome);
     }
     // One that was never taken cannot have been carried out: whoever says so knows another ledger.
     if session.state == IntentSessionState::New {
@@ -402,8 +394,8 @@ fn stop(
     by: &Principal,
 ) -> Result<IntentOutcome, Rejection> {
     let session = find_session(draft, session)?;
-    if let Some(over) = draft.outcome_if_ended(session) {
-        return Ok(over);
+    if let Some(outcome) = draft.outcome_if_ended(session) {
+        return Ok(outcome);
     }
     match session.state {
         IntentSessionState::New => {

@@ -56,12 +56,12 @@ fn claim(draft: &mut DecisionBuilder<'_>, claim: &ClaimWork) -> Result<CommandOu
 
 fn to_acquire(claim: &ClaimWork) -> Result<Acquire, Rejection> {
     let resource = work_resource(&claim.work_id)?;
-    let want = LeaseRequest::new(resource, LeaseMode::Exclusive, claim.ttl, claim.nonce)
+    let request = LeaseRequest::new(resource, LeaseMode::Exclusive, claim.ttl, claim.nonce)
         .with_labels(claim.labels.clone());
     Ok(Acquire {
         principal: claim.principal.clone(),
         holder: claim.holder.clone(),
-        requests: vec![want],
+        requests: vec![request],
         contention_policy: ContentionPolicy::Deny,
         key: claim.key,
     })
@@ -91,7 +91,10 @@ fn derive(draft: &mut DecisionBuilder<'_>, derive: &DeriveLease) -> Result<Comma
     check_derived(has, &child.work_id, (&child.scope, child.budget, expires_at))
         .map_err(|error| Rejection::from_derive_error(&error, draft))?;
     if !draft.state.can_derive(derive.parent) {
-        return Err(Rejection::TooManyDerived { most: MAX_DESCENDANTS, max_depth: MAX_DERIVATION_DEPTH });
+        return Err(Rejection::TooManyDerived {
+            max_descendants: MAX_DESCENDANTS,
+            max_depth: MAX_DERIVATION_DEPTH,
+        });
     }
     super::acquire::acquire(draft, &acquire, Some(&authority))
 }
@@ -109,7 +112,7 @@ fn spend(draft: &mut DecisionBuilder<'_>, spend: &SpendBudget) -> Result<Command
     if !work.authority.scope.contains(&spend.purpose) {
         return Err(Rejection::from_spend_error(&SpendError::OutOfScope));
     }
-    let left =
+    let remaining =
         work.remaining.minus(spend.amount).map_err(|error| Rejection::from_spend_error(&error.into()))?;
     if spend.amount != Budget::ZERO {
         draft.check_may_grant()?;
@@ -121,7 +124,7 @@ fn spend(draft: &mut DecisionBuilder<'_>, spend: &SpendBudget) -> Result<Command
             key: spend.key,
         })));
     }
-    Ok(CommandOutcome::Spent { lease: spend.lease, remaining: left })
+    Ok(CommandOutcome::Spent { lease: spend.lease, remaining })
 }
 
 /// The first answer to this request, if it was made before under the same key. Keys are those of whom the lease belongs to:

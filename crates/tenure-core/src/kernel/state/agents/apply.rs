@@ -24,8 +24,8 @@ impl KernelState {
                     .is_none_or(|(last, used_up)| last < rank.priority || last == rank.priority && !used_up);
                 ensure(younger, "an agent is older than in its last attempt")?;
                 // Who has held plain leases only had no age before.
-                let is_over = last.is_none() || !self.has_active_attempt(&rank.agent);
-                ensure(is_over, "an attempt begins before the last one is over")?;
+                let has_ended = last.is_none() || !self.has_active_attempt(&rank.agent);
+                ensure(has_ended, "an attempt begins before the last one is over")?;
                 self.upsert_agent(&rank.agent, principal, session, *at, |agent| {
                     if agent.priority != Some(rank.priority) {
                         (agent.earlier_hold_time, agent.hold_time_used_up) = (TickDuration(0), false);
@@ -101,8 +101,9 @@ impl KernelState {
         ensure(!pending.requests.is_empty(), "it waits for nothing")?;
         let age = self.agents.get(&pending.rank.agent).and_then(|agent| agent.priority);
         ensure(age == Some(pending.rank.priority), "it waits with another age than it has")?;
-        let plain =
-            |want: &LeaseRequest| is_hierarchical(want.resource.as_str()) && want.alternatives.is_empty();
+        let plain = |request: &LeaseRequest| {
+            is_hierarchical(request.resource.as_str()) && request.alternatives.is_empty()
+        };
         ensure(pending.requests.iter().all(plain), "it waits for what agents do not wait for")?;
         self.last_ticket = pending.ticket;
         self.agents.update(&pending.rank.agent, pending.at, |_| {});

@@ -9,25 +9,25 @@ impl KernelState {
     /// Whoever waits is older than everybody that it waits for, and so nobody waits in a circle.
     pub(in crate::kernel::state) fn invariant_agents_wait_only_for_younger(&self) -> Result<(), String> {
         // What is over is in nobody's way, announced or not.
-        let waits = |pending: &&AgentWait| !is_expired(self.now.0, pending.until.0);
-        let pending: Vec<&AgentWait> = self.agents.wait_index.iter().filter(waits).collect();
+        let is_waiting = |pending: &&AgentWait| !is_expired(self.now.0, pending.until.0);
+        let pending: Vec<&AgentWait> = self.agents.wait_index.iter().filter(is_waiting).collect();
         for (index, waiting) in pending.iter().enumerate() {
-            let who = &waiting.rank;
-            let known = self.agents.get(&who.agent).and_then(|agent| agent.priority) == Some(who.priority);
-            ensure(known, || format!("{} waits with another age than it has", who.agent))?;
-            for want in &waiting.requests {
-                for lease in self.leases_overlapping(&want.resource) {
+            let rank = &waiting.rank;
+            let known = self.agents.get(&rank.agent).and_then(|agent| agent.priority) == Some(rank.priority);
+            ensure(known, || format!("{} waits with another age than it has", rank.agent))?;
+            for request in &waiting.requests {
+                for lease in self.leases_overlapping(&request.resource) {
                     let holder = self.holder_name(lease.holder);
                     let is_past = is_expired(self.now.0, lease.terms.expires_at.0);
-                    if is_past || lease.terms.mode.is_compatible(want.mode) || *holder == who.agent {
+                    if is_past || lease.terms.mode.is_compatible(request.mode) || *holder == rank.agent {
                         continue;
                     }
-                    let is_younger = self.rank_of(holder).is_some_and(|rank| rank > *who);
-                    ensure(is_younger, || format!("{} waits for the older {holder}", who.agent))?;
+                    let is_younger = self.rank_of(holder).is_some_and(|other| other > *rank);
+                    ensure(is_younger, || format!("{} waits for the older {holder}", rank.agent))?;
                 }
-                for older in pending[..index].iter().filter(|older| older.rank.agent != who.agent) {
-                    let apart = conflicts_with(&older.requests, &want.resource, want.mode);
-                    ensure(!apart, || format!("{} waits behind {}", who.agent, older.rank.agent))?;
+                for older in pending[..index].iter().filter(|older| older.rank.agent != rank.agent) {
+                    let conflicts = conflicts_with(&older.requests, &request.resource, request.mode);
+                    ensure(!conflicts, || format!("{} waits behind {}", rank.agent, older.rank.agent))?;
                 }
             }
         }

@@ -127,8 +127,8 @@ impl AgentStore {
         longest: TickDuration,
         now: Tick,
     ) -> impl Iterator<Item = &Holder> {
-        let over = move |(from, _): &&(Tick, Holder)| is_expired(now.0, from.saturating_add(longest).0);
-        self.by_hold_start.iter().take_while(over).map(|(_, agent)| agent)
+        let is_due = move |(from, _): &&(Tick, Holder)| is_expired(now.0, from.saturating_add(longest).0);
+        self.by_hold_start.iter().take_while(is_due).map(|(_, agent)| agent)
     }
 
     /// The leases whose resources were not touched for at least so long.
@@ -137,8 +137,8 @@ impl AgentStore {
         longest: TickDuration,
         now: Tick,
     ) -> impl Iterator<Item = Fence> {
-        let over = move |(from, _): &&(Tick, Fence)| is_expired(now.0, from.saturating_add(longest).0);
-        self.by_touch.iter().take_while(over).map(|(_, fence)| *fence)
+        let is_due = move |(from, _): &&(Tick, Fence)| is_expired(now.0, from.saturating_add(longest).0);
+        self.by_touch.iter().take_while(is_due).map(|(_, fence)| *fence)
     }
 
     /// The leases that agents have in order to change something, and when that was last touched.
@@ -193,18 +193,18 @@ impl AgentStore {
 }
 
 /// Whether what somebody waits for has something in common with `resource`, and does not go with `mode`.
-pub(crate) fn conflicts_with(wants: &[LeaseRequest], resource: &Resource, mode: LeaseMode) -> bool {
-    let apart = |want: &LeaseRequest| {
-        !want.mode.is_compatible(mode) && overlaps(want.resource.as_str(), resource.as_str())
+pub(crate) fn conflicts_with(requests: &[LeaseRequest], resource: &Resource, mode: LeaseMode) -> bool {
+    let conflicts = |request: &LeaseRequest| {
+        !request.mode.is_compatible(mode) && overlaps(request.resource.as_str(), resource.as_str())
     };
-    wants.iter().any(apart)
+    requests.iter().any(conflicts)
 }
 
-fn oldest_first<'a>(waits: impl Iterator<Item = &'a AgentWait>) -> Vec<&'a AgentWait> {
-    let mut waits: Vec<&AgentWait> = waits.collect();
-    waits.sort_unstable_by(|one, other| (&one.rank, one.ticket).cmp(&(&other.rank, other.ticket)));
-    waits.dedup_by_key(|pending| pending.ticket);
-    waits
+fn oldest_first<'a>(entries: impl Iterator<Item = &'a AgentWait>) -> Vec<&'a AgentWait> {
+    let mut entries: Vec<&AgentWait> = entries.collect();
+    entries.sort_unstable_by(|one, other| (&one.rank, one.ticket).cmp(&(&other.rank, other.ticket)));
+    entries.dedup_by_key(|pending| pending.ticket);
+    entries
 }
 
 impl KernelState {
@@ -287,9 +287,9 @@ impl KernelState {
     /// Whether its attempt goes on: it holds something or waits for something, or it died and has not come back.
     pub(crate) fn has_active_attempt(&self, agent: &Holder) -> bool {
         let holds = self.find_holder(agent).is_some_and(|slot| self.leases_of(slot).next().is_some());
-        let waits = || self.agents.wait_entries_of(agent).next().is_some();
+        let is_waiting = || self.agents.wait_entries_of(agent).next().is_some();
         let died = || self.agents.get(agent).is_some_and(|agent| agent.retry_at.is_some());
-        holds || waits() || died()
+        holds || is_waiting() || died()
     }
 
     /// The age of whoever holds a lease, if it is an agent.

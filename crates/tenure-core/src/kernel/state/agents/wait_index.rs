@@ -78,8 +78,8 @@ impl AgentWaitIndex {
 
     /// The waits that are over at `now`, oldest end first.
     pub(crate) fn timed_out(&self, now: Tick) -> impl Iterator<Item = &AgentWait> {
-        let over = self.by_end.iter().take_while(move |(at, _)| is_expired(now.0, at.0));
-        over.filter_map(|(_, ticket)| self.get(*ticket))
+        let due = self.by_end.iter().take_while(move |(at, _)| is_expired(now.0, at.0));
+        due.filter_map(|(_, ticket)| self.get(*ticket))
     }
 
     pub(crate) fn next_timeout(&self) -> Option<Tick> {
@@ -88,10 +88,10 @@ impl AgentWaitIndex {
 
     pub(crate) fn insert(&mut self, pending: AgentWait) {
         self.requested_leases += pending.requests.len();
-        for want in &pending.requests {
-            self.overlaps.insert(&want.resource, ());
-            let places = self.by_resource.entry(want.resource.clone()).or_default();
-            places.insert((want.mode, pending.ticket));
+        for request in &pending.requests {
+            self.overlaps.insert(&request.resource, ());
+            let places = self.by_resource.entry(request.resource.clone()).or_default();
+            places.insert((request.mode, pending.ticket));
         }
         self.by_ticket.insert(pending.ticket, pending.rank.clone());
         self.by_end.insert((pending.until, pending.ticket));
@@ -103,12 +103,12 @@ impl AgentWaitIndex {
         let pending = self.by_age.remove(&(rank, ticket))?;
         self.by_end.remove(&(pending.until, ticket));
         self.requested_leases -= pending.requests.len();
-        for want in &pending.requests {
-            let Some(places) = self.by_resource.get_mut(&want.resource) else { continue };
-            places.remove(&(want.mode, ticket));
+        for request in &pending.requests {
+            let Some(places) = self.by_resource.get_mut(&request.resource) else { continue };
+            places.remove(&(request.mode, ticket));
             if places.is_empty() {
-                self.by_resource.remove(&want.resource);
-                self.overlaps.remove(&want.resource);
+                self.by_resource.remove(&request.resource);
+                self.overlaps.remove(&request.resource);
             }
         }
         Some(pending)
@@ -116,19 +116,19 @@ impl AgentWaitIndex {
 
     /// Whether every wait is found in every way, and nothing else is.
     pub(crate) fn is_consistent(&self) -> bool {
-        let wanted = self.iter().map(|pending| pending.requests.len()).sum();
+        let requested = self.iter().map(|pending| pending.requests.len()).sum();
         let count = self.by_age.len();
         let places: usize = self.by_resource.values().map(BTreeSet::len).sum();
         let found = |pending: &AgentWait| {
-            let on = |want: &LeaseRequest| {
-                let places = self.by_resource.get(&want.resource);
-                places.is_some_and(|places| places.contains(&(want.mode, pending.ticket)))
+            let on = |request: &LeaseRequest| {
+                let places = self.by_resource.get(&request.resource);
+                places.is_some_and(|places| places.contains(&(request.mode, pending.ticket)))
             };
             self.by_end.contains(&(pending.until, pending.ticket))
                 && self.by_ticket.get(&pending.ticket) == Some(&pending.rank)
                 && pending.requests.iter().all(on)
         };
-        (count, count, wanted, wanted, self.by_resource.len())
+        (count, count, requested, requested, self.by_resource.len())
             == (self.by_ticket.len(), self.by_end.len(), self.requested_leases, places, self.overlaps.len())
             && self.iter().all(found)
     }

@@ -66,14 +66,14 @@ impl CheckpointDecoder<'_> {
             let rank = rank.ok_or_else(|| self.reader.damaged("somebody waits who is nobody"))?;
             let at = self.reader.past_tick()?;
             let until = Tick(self.reader.delta(at.0)?);
-            let wants = Vec::<LeaseRequest>::read(&mut self.reader)?;
-            let fits = wants.iter().all(|want| is_hierarchical(want.resource.as_str()));
+            let requests = Vec::<LeaseRequest>::read(&mut self.reader)?;
+            let fits = requests.iter().all(|request| is_hierarchical(request.resource.as_str()));
             self.reader.ensure(fits, "an agent waits for what it does not wait for")?;
-            self.reader.ensure(!wants.is_empty(), "an agent waits for nothing")?;
+            self.reader.ensure(!requests.is_empty(), "an agent waits for nothing")?;
             let place = Some((rank.clone(), ticket));
             self.reader.ensure(last < place, "those who wait are not in their order")?;
             last = place;
-            self.state.agents.wait_index.insert(AgentWait { ticket, rank, requests: wants, at, until });
+            self.state.agents.wait_index.insert(AgentWait { ticket, rank, requests, at, until });
         }
         let fits = self.state.invariant_agents_wait_only_for_younger().is_ok();
         self.reader.ensure(fits, "somebody waits for an older one")?;

@@ -38,7 +38,7 @@ impl KernelState {
         restoring.head()?;
         restoring.principals()?;
         restoring.leases()?;
-        restoring.waits()?;
+        restoring.queue_entries()?;
         restoring.idle_holders()?;
         restoring.index_names()?;
         restoring.keys()?;
@@ -139,7 +139,7 @@ impl CheckpointDecoder<'_> {
         Ok(())
     }
 
-    fn waits(&mut self) -> Result<(), RestoreError> {
+    fn queue_entries(&mut self) -> Result<(), RestoreError> {
         let mut ticket = Ticket(0);
         for _ in 0..self.reader.count(5)? {
             ticket = Ticket(self.reader.delta(ticket.0)?);
@@ -147,7 +147,7 @@ impl CheckpointDecoder<'_> {
             let holder = self.holder()?;
             let at = self.reader.past_tick()?;
             let until = Tick(self.reader.delta(at.0)?);
-            let (mut wants, mut resources) = (Vec::new(), Vec::new());
+            let (mut requests, mut resources) = (Vec::new(), Vec::new());
             for _ in 0..self.reader.count(1)? {
                 let first = resources.len();
                 resources.push(self.resource()?);
@@ -156,16 +156,15 @@ impl CheckpointDecoder<'_> {
                 }
                 let mut names = resources[first..].iter().map(|slot| self.state.resource_name(*slot).clone());
                 let resource = names.next().expect("the first was just read");
-                let others = Alternatives::new(names);
-                wants.push(self.reader.request(resource, others)?);
+                let alternatives = Alternatives::new(names);
+                requests.push(self.reader.request(resource, alternatives)?);
             }
-            self.reader.ensure(!wants.is_empty(), "it waits for nothing")?;
-            self.reader.ensure(can_be_assigned(&wants), "it waits for one resource twice")?;
+            self.reader.ensure(!requests.is_empty(), "it waits for nothing")?;
+            self.reader.ensure(can_be_assigned(&requests), "it waits for one resource twice")?;
             let (name, principal) = (self.state.holder_name(holder), self.state.principal_of(holder).1);
             let (name, principal) = (name.clone(), principal.clone());
-            let queued =
-                QueuedAcquire { ticket, holder: name, principal, requests: wants, at, until, key: None };
-            let modes = queued.requests.iter().flat_map(|want| want.resources().map(|_| want.mode));
+            let queued = QueuedAcquire { ticket, holder: name, principal, requests, at, until, key: None };
+            let modes = queued.requests.iter().flat_map(|request| request.resources().map(|_| request.mode));
             let resources: Vec<_> = resources.into_iter().zip(modes).collect();
             self.state.insert_queue_entry(queued, holder, resources);
         }
@@ -210,8 +209,8 @@ impl CheckpointDecoder<'_> {
             let ticket = Ticket(self.reader.varint()?);
             if ticket == Ticket(0) {
                 let spent = KeyedSpend::read(&mut self.reader)?;
-                let given_out = spent.lease <= self.state.last_fence;
-                self.reader.ensure(given_out, "a key leads to a lease that never was")?;
+                let was_issued = spent.lease <= self.state.last_fence;
+                self.reader.ensure(was_issued, "a key leads to a lease that never was")?;
                 let outcome = IdempotencyOutcome::Spent(Box::new(spent));
                 return Ok(IdempotencyEntry {
                     body: key.body,
@@ -259,9 +258,9 @@ impl CheckpointDecoder<'_> {
         let mut before = Tick(0);
         for _ in 0..self.reader.count(8 + Terms::MIN_BYTES)? {
             let fence = Fence(self.reader.delta(0)?);
-            let over = self.state.by_fence.get(fence).is_none() && self.state.ended_lease(fence).is_none();
+            let ended = self.state.by_fence.get(fence).is_none() && self.state.ended_lease(fence).is_none();
             self.reader
-                .ensure(fence <= self.state.last_fence && over, "an ended lease lives or never was")?;
+                .ensure(fence <= self.state.last_fence && ended, "an ended lease lives or never was")?;
             let resource = self.reader.name(Resource::parse)?;
             let holder = self.reader.name(Holder::parse)?;
             let principal = self.principal()?;

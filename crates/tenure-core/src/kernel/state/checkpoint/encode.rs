@@ -35,7 +35,7 @@ impl KernelState {
         saving.head();
         let principals = saving.principals();
         saving.leases();
-        saving.waits();
+        saving.queue_entries();
         saving.idle_holders();
         principals.into_iter().for_each(|principal| saving.keys_of(principal));
         saving.ended_leases();
@@ -101,7 +101,7 @@ impl CheckpointEncoder<'_> {
         }
     }
 
-    fn waits(&mut self) {
+    fn queue_entries(&mut self) {
         self.writer.count(self.state.queue_entries.len());
         let mut before = 0;
         for (ticket, waiting) in &self.state.queue_entries {
@@ -111,11 +111,11 @@ impl CheckpointEncoder<'_> {
             self.writer.past_tick(queued.at);
             self.writer.varint(queued.until.since(queued.at).0);
             self.writer.count(queued.requests.len());
-            for want in &queued.requests {
-                self.resource_named(&want.resource);
-                self.writer.count(want.alternatives.len());
-                want.alternatives.iter().for_each(|resource| self.resource_named(resource));
-                self.writer.request(want);
+            for request in &queued.requests {
+                self.resource_named(&request.resource);
+                self.writer.count(request.alternatives.len());
+                request.alternatives.iter().for_each(|resource| self.resource_named(resource));
+                self.writer.request(request);
             }
         }
     }

@@ -21,9 +21,9 @@ pub(super) trait CheckpointCodec: Sized {
 }
 
 /// Saves a struct field by field, in the given order. `after` saves the distance from an earlier field, which is never 0;
-/// `given` is a field that is not saved here. What was read is refused with a reason unless its condition holds.
+/// `preset` is a field that is not saved here. What was read is refused with a reason unless its condition holds.
 macro_rules! checkpoint_struct {
-    ($name:ident { $($field:ident $(after $base:ident)?),+ $(,)? } $(given $given:ident: $value:expr;)*
+    ($name:ident { $($field:ident $(after $base:ident)?),+ $(,)? } $(preset $preset:ident: $value:expr;)*
         $($reason:literal unless $holds:expr;)*) => {
         impl CheckpointCodec for $name {
             fn write(&self, writer: &mut CheckpointWriter<'_>) {
@@ -32,12 +32,12 @@ macro_rules! checkpoint_struct {
 
             fn read(reader: &mut CheckpointReader<'_>) -> Result<Self, RestoreError> {
                 $(let $field = checkpoint_struct!(@read reader, $($base)?);)+
-                let saved = $name { $($field,)+ $($given: $value,)* };
+                let decoded = $name { $($field,)+ $($preset: $value,)* };
                 $(
                     let holds: fn(&$name, Tick) -> bool = $holds;
-                    reader.ensure(holds(&saved, reader.now), $reason)?;
+                    reader.ensure(holds(&decoded, reader.now), $reason)?;
                 )*
-                Ok(saved)
+                Ok(decoded)
             }
         }
     };
@@ -164,7 +164,7 @@ checkpoint_struct! {
     "a lease has no length" unless |terms, _| terms.ttl > TickDuration(0);
 }
 
-/// A want for one resource.
+/// A request for one resource.
 impl CheckpointCodec for LeaseRequest {
     fn write(&self, writer: &mut CheckpointWriter<'_>) {
         self.resource.write(writer);
@@ -197,11 +197,11 @@ impl CheckpointWriter<'_> {
     }
 
     /// What is wanted, but for the resources, which stand before it.
-    pub(super) fn request(&mut self, want: &LeaseRequest) {
-        want.mode.write(self);
-        want.ttl.write(self);
-        want.nonce.write(self);
-        want.labels.write(self);
+    pub(super) fn request(&mut self, request: &LeaseRequest) {
+        request.mode.write(self);
+        request.ttl.write(self);
+        request.nonce.write(self);
+        request.labels.write(self);
     }
 
     /// A tick that has passed.
@@ -226,11 +226,11 @@ impl CheckpointReader<'_> {
     pub(super) fn request(
         &mut self,
         resource: Resource,
-        others: Alternatives,
+        alternatives: Alternatives,
     ) -> Result<LeaseRequest, RestoreError> {
         let (mode, (ttl, (nonce, labels))) = CheckpointCodec::read(self)?;
         self.ensure(ttl > TickDuration(0), "a lease has no length")?;
-        Ok(LeaseRequest { resource, alternatives: others, mode, ttl, nonce, labels })
+        Ok(LeaseRequest { resource, alternatives, mode, ttl, nonce, labels })
     }
 
     /// A tick that has passed.

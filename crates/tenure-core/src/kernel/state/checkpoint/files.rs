@@ -20,7 +20,7 @@ checkpoint_struct! {
 
 checkpoint_struct! {
     RetryTicket { ticket, session, request, at, retry_at after at, cycle, blocked }
-    given end: None;
+    preset end: None;
     "a session was blocked before its retry was due" unless
         |it, _| it.blocked.as_ref().is_none_or(|blocked| is_expired(blocked.at.0, it.retry_at.0));
 }
@@ -48,9 +48,9 @@ impl CheckpointWriter<'_> {
             report.write(put);
             end.write(put);
         });
-        self.list(state.files.uncommitted_oldest_first(), |put, (resource, left)| {
+        self.list(state.files.uncommitted_oldest_first(), |put, (resource, uncommitted)| {
             resource.write(put);
-            left.write(put);
+            uncommitted.write(put);
         });
     }
 }
@@ -71,9 +71,9 @@ impl CheckpointDecoder<'_> {
             ticket.end = Some(end);
             self.insert_ticket(ticket)?;
         }
-        for (resource, left) in Vec::<(Resource, UncommittedFile)>::read(&mut self.reader)? {
+        for (resource, uncommitted) in Vec::<(Resource, UncommittedFile)>::read(&mut self.reader)? {
             self.reader.ensure(self.state.uncommitted_file(&resource).is_none(), "a file was left twice")?;
-            self.state.files.record_uncommitted(resource, left);
+            self.state.files.record_uncommitted(resource, uncommitted);
         }
         let fits = self.state.invariant_files_are_held_by_active_sessions().is_ok();
         self.reader.ensure(fits, "a file is held by nobody")

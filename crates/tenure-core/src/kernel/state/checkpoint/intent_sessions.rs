@@ -21,8 +21,8 @@ checkpoint_struct! {
         id, intent, key, principal, state, revision, accepted_at, start_by after accepted_at, changed_at, worker, slot,
         process,
     }
-    given end: None;
-    given detail: "".into();
+    preset end: None;
+    preset detail: "".into();
     "a session never began" unless |session, _| session.revision > 0;
 }
 
@@ -83,8 +83,8 @@ impl CheckpointDecoder<'_> {
         let revision = self.reader.varint()?;
         let by_id = |session: &IntentSession| session.id.clone();
         for session in self.reader.ascending(by_id, "sessions are not in their order")? {
-            let goes_on = session.state != IntentSessionState::Ended;
-            self.reader.ensure(goes_on, "a session that is over goes on")?;
+            let is_active = session.state != IntentSessionState::Ended;
+            self.reader.ensure(is_active, "a session that is over goes on")?;
             self.insert_session(session, revision)?;
         }
         let mut before = (Tick(0), 0);
@@ -110,9 +110,9 @@ impl CheckpointDecoder<'_> {
         let is_free = newest.is_none_or(|other| other.revision != session.revision);
         take.ensure(is_new && is_free, "a session stands twice")?;
         take.ensure(session.revision <= revision, "a session changed after the last change")?;
-        let goes_on = session.state != IntentSessionState::Ended;
+        let is_active = session.state != IntentSessionState::Ended;
         let taken =
-            goes_on && state.intent_session_by_key(session.key, session.intent.target.kind()).is_some();
+            is_active && state.intent_session_by_key(session.key, session.intent.target.kind()).is_some();
         take.ensure(!taken, "two sessions have one key")?;
         take.ensure(is_reachable(&session, state.last_fence), "a session cannot have come there like this")?;
         take.ensure(state.holds_required_leases(&session), "a session does not hold what it is said to")?;

@@ -10,7 +10,7 @@
 //! | head | now; whether there is a clock, and that; the last fence and ticket; whether grants were held back, and until when |
 //! | principals | each name, ascending |
 //! | leases | by fence: its distance from the one before, holder, resource, terms |
-//! | waits | by ticket: its distance from the one before, holder, since when, for how long, wants |
+//! | waits | by ticket: its distance from the one before, holder, since when, for how long, requests |
 //! | resting holders | oldest rest first: name, principal, since when |
 //! | keys | for each principal, by key: key, body, 0 and the ticket or the count and the fences; from when on it is forgotten if none of these lives |
 //! | ended leases | in the order of their ends: fence, resource, holder, principal, terms, when and how it ended |
@@ -20,7 +20,7 @@
 //! | work | the authority of live leases by fence, then of ended ones |
 //! | files | sessions by their names, tickets and reports by their numbers, files left without a commit |
 //!
-//! A want names the count of its other resources, and these, between its resource and the rest. A key may lead to what was
+//! A request names the count of its other resources, and these, between its resource and the rest. A key may lead to what was
 //! spent: 0, 0, the lease, and what was left.
 //!
 //! A holder is 0, its name and its principal where it first appears, and its number from 1 afterwards; so is a

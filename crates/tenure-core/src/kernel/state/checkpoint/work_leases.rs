@@ -48,9 +48,9 @@ impl CheckpointCodec for WorkLease {
         let length = take.count(1)?;
         let scope = LeaseScope::from_canonical_bytes(take.slice(length)?);
         let scope = scope.map_err(|_| take.damaged("a scope is none"))?;
-        let (budget, (spent, given)) = CheckpointCodec::read(take)?;
+        let (budget, (spent, delegated)) = CheckpointCodec::read(take)?;
         let authority = Arc::new(Authority { parent, scope, budget });
-        let work = WorkLease::from_usage(authority, spent, given);
+        let work = WorkLease::from_usage(authority, spent, delegated);
         work.ok_or_else(|| take.damaged("more was used up than there was"))
     }
 }
@@ -59,9 +59,9 @@ impl CheckpointWriter<'_> {
     /// Of leases that live, by their numbers, then of those that are over.
     pub(super) fn encode_work_leases(&mut self, state: &KernelState) {
         self.write_work_leases(state.work_leases.iter().map(|(fence, work)| (*fence, work)).collect());
-        let over =
+        let ended =
             state.ended_leases.iter().filter_map(|ended| Some((ended.fence, ended.work_lease.as_deref()?)));
-        self.write_work_leases(over.collect());
+        self.write_work_leases(ended.collect());
     }
 
     fn write_work_leases(&mut self, works: Vec<(Fence, &WorkLease)>) {
@@ -80,8 +80,8 @@ impl CheckpointDecoder<'_> {
         for _ in 0..self.reader.count(MIN_BYTES)? {
             fence = Fence(self.reader.delta(fence.0)?);
             let work = WorkLease::read(&mut self.reader)?;
-            let lives = self.state.by_fence.get(fence).is_some();
-            self.reader.ensure(lives, "there is authority of a lease that does not live")?;
+            let is_active = self.state.by_fence.get(fence).is_some();
+            self.reader.ensure(is_active, "there is authority of a lease that does not live")?;
             // Numbers grow, so the parent was read before.
             let has_parent = work.authority.parent.is_none_or(|parent| self.state.can_derive(parent));
             self.reader.ensure(has_parent, "a lease lives without its parent, or with too many")?;

@@ -44,12 +44,12 @@ impl KernelState {
                 ensure(contended.ticket > self.last_ticket, "its ticket was drawn before")?;
                 ensure(has_duration(contended.at.0, contended.retry_at.0), "its retry is due at once")?;
                 self.find_session_mut(&contended.session)?;
-                let want = &contended.request;
-                let is_plain = want.mode == LeaseMode::Exclusive
-                    && want.alternatives.is_empty()
-                    && want.ttl > TickDuration(0);
+                let request = &contended.request;
+                let is_plain = request.mode == LeaseMode::Exclusive
+                    && request.alternatives.is_empty()
+                    && request.ttl > TickDuration(0);
                 ensure(is_plain, "no file is wanted like this")?;
-                let before = self.retry_ticket_for(&contended.session, &want.resource);
+                let before = self.retry_ticket_for(&contended.session, &request.resource);
                 ensure(before.is_none(), "there is a ticket for it already")?;
                 self.last_ticket = contended.ticket;
                 self.files.insert_ticket(RetryTicket {
@@ -92,8 +92,8 @@ impl KernelState {
         ensure(is_session == is_ours, "its holder is a session of an agent, or is not, and should be")?;
         let is_plain = issued.key.is_none() && issued.ticket.is_none() && issued.authority.is_none();
         ensure(!is_ours || (issued.mode == LeaseMode::Exclusive && is_plain), "no file is held like this")?;
-        let wants = self.retry_ticket_for(&issued.holder, &issued.resource).is_some();
-        ensure(!wants, "its holder has an open ticket for it")
+        let has_ticket = self.retry_ticket_for(&issued.holder, &issued.resource).is_some();
+        ensure(!has_ticket, "its holder has an open ticket for it")
     }
 
     /// A file that goes on in other hands was left without a commit by who had it, unless that is a subagent of who has it now.
@@ -102,8 +102,8 @@ impl KernelState {
         let Some(session) = self.files.sessions.get(&before.holder) else { return };
         let is_heir = self.file_session_ancestors(&session.id).contains(&issued.holder);
         if !is_heir && session.id != issued.holder {
-            let left = UncommittedFile { owner: session.owner(), at: issued.at };
-            self.files.record_uncommitted(issued.resource.clone(), left);
+            let uncommitted = UncommittedFile { owner: session.owner(), at: issued.at };
+            self.files.record_uncommitted(issued.resource.clone(), uncommitted);
         }
     }
 

@@ -23,8 +23,8 @@ impl KernelState {
                 let exclusive = leases.iter().all(|lease| lease.terms.mode == LeaseMode::Exclusive);
                 ensure(exclusive, || format!("{} shares a file", holder.name))?;
             }
-            let waits = self.queue_entries_of(slot).next().is_some();
-            ensure(!(is_session && waits), || format!("{} waits in the plain line", holder.name))?;
+            let is_queued = self.queue_entries_of(slot).next().is_some();
+            ensure(!(is_session && is_queued), || format!("{} waits in the plain line", holder.name))?;
         }
         for session in files.sessions.values() {
             let Some(parent) = &session.parent else { continue };
@@ -43,8 +43,8 @@ impl KernelState {
             let is_shared = self.agent(id).is_some() || self.intent_session(id).is_some();
             ensure(!is_shared, || format!("{id} is somebody of another kind, too"))?;
         }
-        let wanted: usize = files.by_request.values().map(BTreeMap::len).sum();
-        ensure(wanted == files.tickets.len(), || "tickets and wants differ in count".into())?;
+        let requested: usize = files.by_request.values().map(BTreeMap::len).sum();
+        ensure(requested == files.tickets.len(), || "tickets and wants differ in count".into())?;
         let empty = files.by_request.values().any(BTreeMap::is_empty)
             || files.children.values().any(BTreeSet::is_empty);
         ensure(!empty, || "a list of nothing is kept".into())?;
@@ -54,8 +54,8 @@ impl KernelState {
             let found = self.retry_ticket_for(&ticket.session, &ticket.request.resource);
             let wrong = || format!("ticket {} is not found by what it is for", ticket.ticket.0);
             ensure(found.is_some_and(|found| found.ticket == ticket.ticket), wrong)?;
-            let lives = files.sessions.contains_key(&ticket.session);
-            ensure(lives && ticket.end.is_none(), || format!("ticket {} is nobody's", ticket.ticket.0))?;
+            let is_active = files.sessions.contains_key(&ticket.session);
+            ensure(is_active && ticket.end.is_none(), || format!("ticket {} is nobody's", ticket.ticket.0))?;
         }
         let reported = files.reports.values().all(|report| report.blocked.is_some() && report.end.is_some());
         ensure(reported, || "a report tells of nobody who was blocked".into())?;

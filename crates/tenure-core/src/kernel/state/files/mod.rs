@@ -51,11 +51,11 @@ impl FileStore {
     }
 
     /// Notes that a file was let go of without a commit.
-    pub(super) fn record_uncommitted(&mut self, resource: Resource, left: UncommittedFile) {
+    pub(super) fn record_uncommitted(&mut self, resource: Resource, uncommitted: UncommittedFile) {
         self.remove_uncommitted(&resource);
         self.last_uncommitted_number += 1;
         self.uncommitted_order.insert(self.last_uncommitted_number, resource.clone());
-        self.uncommitted.insert(resource, (self.last_uncommitted_number, left));
+        self.uncommitted.insert(resource, (self.last_uncommitted_number, uncommitted));
         if self.uncommitted.len() > MAX_UNCOMMITTED_FILES
             && let Some((_, oldest)) = self.uncommitted_order.pop_first()
         {
@@ -111,7 +111,7 @@ impl KernelState {
 
     /// Who let go of a file without a commit, last.
     pub fn uncommitted_file(&self, resource: &Resource) -> Option<&UncommittedFile> {
-        self.files.uncommitted.get(resource).map(|(_, left)| left)
+        self.files.uncommitted.get(resource).map(|(_, uncommitted)| uncommitted)
     }
 
     /// Who holds a file: the lease, since when, and whose it is. At most one does.

@@ -30,8 +30,8 @@ impl KernelState {
                 started.state = next;
                 started.worker = Some((worker.clone(), *guard));
                 started.slot = *slot;
-                let needs_slot = session.intent.target.requires_tuner();
-                ensure(needs_slot == slot.is_some(), "it has a tuner and needs none, or needs one")?;
+                let requires_slot = session.intent.target.requires_tuner();
+                ensure(requires_slot == slot.is_some(), "it has a tuner and needs none, or needs one")?;
                 ensure(self.holds_required_leases(&started), "it starts without its leases")?;
                 ensure(self.is_leader_fence_of(*guard, worker, at), "its worker does not hold the guard")?;
                 self.intent_sessions.update(id, at, |session| *session = started);

@@ -48,14 +48,14 @@ impl KernelState {
             let found = sessions
                 .by_key(session.key, session.intent.target.kind())
                 .is_some_and(|found| found.id == *id);
-            let goes_on = state != IntentSessionState::Ended;
-            ensure(found == goes_on, || format!("{id} is found by its key: {found}"))?;
-            ensure(session.end.is_none() == goes_on, || format!("{id} is over without an end"))?;
+            let is_active = state != IntentSessionState::Ended;
+            ensure(found == is_active, || format!("{id} is found by its key: {found}"))?;
+            ensure(session.end.is_none() == is_active, || format!("{id} is over without an end"))?;
             ensure(session.worker.is_some() || !state.is_taken(), || format!("{id} has no worker"))?;
             let deadline = (session.start_by, id.clone());
-            let waits = sessions.deadlines.contains(&deadline);
-            ensure(waits == (state == IntentSessionState::New), || {
-                format!("{id} waits for a worker: {waits}")
+            let is_waiting = sessions.deadlines.contains(&deadline);
+            ensure(is_waiting == (state == IntentSessionState::New), || {
+                format!("{id} waits for a worker: {is_waiting}")
             })?;
             let by_revision = sessions.by_revision.get(&session.revision);
             ensure(by_revision == Some(id), || format!("{id} is not found by its revision"))?;

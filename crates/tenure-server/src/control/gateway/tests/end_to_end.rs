@@ -16,18 +16,18 @@ use crate::http::accept::Peer;
 async fn serve(stage: &GatewayFixture) -> SocketAddr {
     let listener = TcpListener::bind(("127.0.0.1", 0)).await.unwrap();
     let address = listener.local_addr().unwrap();
-    let (gateway, desk) = (stage.gateway.clone(), stage.desk.clone());
+    let (gateway, ownership_source) = (stage.gateway.clone(), stage.ownership_source.clone());
     tokio::spawn(async move {
         while let Ok((stream, _)) = listener.accept().await {
-            let (gateway, desk) = (gateway.clone(), desk.clone());
+            let (gateway, ownership_source) = (gateway.clone(), ownership_source.clone());
             let service = service_fn(move |mut request: hyper::Request<Incoming>| {
                 let owner = request.headers().get("x-control-lease");
                 let owner = owner.map(|owner| owner.to_str().unwrap().to_owned());
                 let address = Some(IpAddr::V4(Ipv4Addr::new(10, 0, 0, 7)));
                 request.extensions_mut().insert(Peer::Network { address });
-                let (gateway, desk) = (gateway.clone(), desk.clone());
+                let (gateway, ownership_source) = (gateway.clone(), ownership_source.clone());
                 let request = request.map(Body::new);
-                async move { Ok::<_, Infallible>(ask(gateway, desk, owner.as_deref(), request).await) }
+                async move { Ok::<_, Infallible>(ask(gateway, ownership_source, owner.as_deref(), request).await) }
             });
             let http = hyper::server::conn::http1::Builder::new();
             tokio::spawn(http.serve_connection(TokioIo::new(stream), service));
@@ -56,7 +56,7 @@ fn head(line: &str, more: &[&str]) -> String {
 async fn continue_is_sent_only_after_the_lease_check() {
     let stage = stage().await;
     let address = serve(&stage).await;
-    stage.desk.grant_to("alice");
+    stage.ownership_source.grant_to("alice");
     let (line, length, expect) = ("POST /json/state HTTP/1.1", "Content-Length: 11", "Expect: 100-continue");
     let refused = exchange(address, &head(line, &[length, expect])).await;
     assert!(refused.starts_with("HTTP/1.1 428 "), "{refused}");
@@ -70,7 +70,7 @@ async fn continue_is_sent_only_after_the_lease_check() {
 async fn requests_of_a_real_connection_are_classified_and_forwarded_unchanged() {
     let stage = stage().await;
     let address = serve(&stage).await;
-    stage.desk.grant_to("alice");
+    stage.ownership_source.grant_to("alice");
     let status = async |line: &str, more: &[&str], body: &str| {
         let answer = exchange(address, &(head(&format!("{line} HTTP/1.1"), more) + body)).await;
         answer.split(' ').nth(1).unwrap_or_default().to_owned()

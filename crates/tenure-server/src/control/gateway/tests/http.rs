@@ -15,7 +15,7 @@ async fn only_the_owner_may_change_the_device_and_everyone_may_read() {
     let stage = stage().await;
     let (status, body) = read(stage.ask(None, post("/json/state", r#"{"bri":9,"v":true}"#)).await).await;
     assert_eq!((status, &body["bri"]), (200, &9.into()), "with no lease anybody does");
-    stage.desk.grant_to("alice");
+    stage.ownership_source.grant_to("alice");
     assert_eq!(
         code(stage.ask(None, post("/json/state", r#"{"v":true}"#)).await).await,
         (428, "LEASE_REQUIRED".into())
@@ -145,9 +145,11 @@ async fn an_unreachable_device_is_reported_as_unavailable() {
     let stage = stage().await;
     stage.wled.wait_until("it runs", |_| true).await;
     let unused = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
-    let gateway = Arc::new(Gateway::new(settings(&format!("http://{unused}")), stage.desk.clone()));
+    let gateway =
+        Arc::new(Gateway::new(settings(&format!("http://{unused}")), stage.ownership_source.clone()));
     for request in [get("/json/state"), post("/json/state", "{}")] {
-        let (status, body) = read(ask(gateway.clone(), stage.desk.clone(), None, request).await).await;
+        let (status, body) =
+            read(ask(gateway.clone(), stage.ownership_source.clone(), None, request).await).await;
         assert_eq!((status, &body["error"]["code"]), (503, &"UNAVAILABLE".into()), "{body}");
         let message = body["error"]["message"].as_str().unwrap();
         assert!(message.contains(&unused.to_string()) && message.contains("nothing was sent"), "{message}");
@@ -207,7 +209,7 @@ async fn reads_do_not_block_commands() {
 #[tokio::test]
 async fn the_body_of_a_blocked_request_is_not_read() {
     let stage = stage().await;
-    stage.desk.grant_to("alice");
+    stage.ownership_source.grant_to("alice");
     let untouched = || {
         Body::from_stream(stream::poll_fn(|_| -> std::task::Poll<Option<Result<Bytes, std::io::Error>>> {
             panic!("somebody read the body")
@@ -215,8 +217,9 @@ async fn the_body_of_a_blocked_request_is_not_read() {
     };
     assert_eq!(code(stage.ask(Some("bob"), post("/json/state", untouched())).await).await.0, 409);
     let request = post("/json/state", untouched());
-    let pass = stage.desk.pass_rest(Some("alice"), stage.gateway.classify_request(&request)).unwrap();
-    stage.desk.take_back();
+    let pass =
+        stage.ownership_source.pass_rest(Some("alice"), stage.gateway.classify_request(&request)).unwrap();
+    stage.ownership_source.take_back();
     assert_eq!(code(stage.gateway.forward(pass, request).await).await, (409, "LEASE_EXPIRED".into()));
 }
 

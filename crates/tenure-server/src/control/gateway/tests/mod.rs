@@ -27,7 +27,7 @@ use tokio::time::timeout;
 
 use super::{Gateway, GatewaySettings, GatewayTimeouts, OwnershipSource, error_response};
 
-/// Who knows the lease, with the real hand.
+/// A source of the control lease, with the real ownership rules.
 struct FakeOwnershipSource {
     ownership: Mutex<(OwnershipState, u64)>,
     changes: watch::Sender<u64>,
@@ -48,11 +48,11 @@ impl FakeOwnershipSource {
 
     /// Somebody else has the lease now, or somebody at all. The answer is the generation that began.
     fn grant_to(&self, identity: &str) -> u64 {
-        let mut hand = self.ownership.lock();
-        hand.1 += 1;
-        let fence = Fence(hand.1);
-        if let Some(fence) = hand.0.lease().map(|held| held.fence) {
-            hand.0.end_lease(fence);
+        let mut ownership = self.ownership.lock();
+        ownership.1 += 1;
+        let fence = Fence(ownership.1);
+        if let Some(fence) = ownership.0.lease().map(|held| held.fence) {
+            ownership.0.end_lease(fence);
         }
         let owner = ControlOwner {
             identity: identity.into(),
@@ -62,7 +62,7 @@ impl FakeOwnershipSource {
             token_digest: TokenDigest::of(&format!("{identity}-token")),
         };
         let (acquired_at, ttl) = (self.now(), TickDuration::from_secs(5));
-        hand.0.begin_lease(ControlLease {
+        ownership.0.begin_lease(ControlLease {
             fence,
             lease_id: "cl_1".into(),
             owner,
@@ -70,23 +70,23 @@ impl FakeOwnershipSource {
             expires_at: Tick(acquired_at.0 + ttl.0),
             ttl,
         });
-        self.publish(&hand.0)
+        self.publish(&ownership.0)
     }
 
     fn take_back(&self) -> u64 {
-        let mut hand = self.ownership.lock();
-        let fence = hand.0.lease().unwrap().fence;
-        hand.0.end_lease(fence);
-        self.publish(&hand.0)
+        let mut ownership = self.ownership.lock();
+        let fence = ownership.0.lease().unwrap().fence;
+        ownership.0.end_lease(fence);
+        self.publish(&ownership.0)
     }
 
     fn now(&self) -> Tick {
         Tick(self.now.load(Ordering::Acquire))
     }
 
-    fn publish(&self, hand: &OwnershipState) -> u64 {
-        self.changes.send_replace(hand.epoch());
-        hand.epoch()
+    fn publish(&self, ownership: &OwnershipState) -> u64 {
+        self.changes.send_replace(ownership.epoch());
+        ownership.epoch()
     }
 
     fn pass_rest(&self, owner: Option<&str>, class: CommandClass) -> Result<Permit, ControlRejection> {
@@ -109,9 +109,9 @@ impl OwnershipSource for FakeOwnershipSource {
     }
 
     fn is_owner(&self, identity: &str) -> bool {
-        // Who tells of a change holds what the real desk needs for this answer: each would wait for the other.
-        let (changes, (tell, received)) = (self.changes.clone(), std::sync::mpsc::channel());
-        std::thread::spawn(move || tell.send(changes.send_if_modified(|_| false)));
+        // The thread that announces a change holds the lock that the real controller needs here: both would deadlock.
+        let (changes, (sender, received)) = (self.changes.clone(), std::sync::mpsc::channel());
+        std::thread::spawn(move || sender.send(changes.send_if_modified(|_| false)));
         if received.recv_timeout(Duration::from_secs(3)).is_err() {
             self.was_blocked.store(true, Ordering::Release);
         }
@@ -125,7 +125,7 @@ impl OwnershipSource for FakeOwnershipSource {
 
 struct GatewayFixture {
     wled: FakeWled,
-    desk: Arc<FakeOwnershipSource>,
+    ownership_source: Arc<FakeOwnershipSource>,
     gateway: Arc<Gateway>,
 }
 
@@ -140,9 +140,9 @@ async fn stage_with(change: impl FnOnce(&mut GatewaySettings)) -> GatewayFixture
 fn stage_before(wled: FakeWled, change: impl FnOnce(&mut GatewaySettings)) -> GatewayFixture {
     let mut settings = settings(&wled.url());
     change(&mut settings);
-    let desk = FakeOwnershipSource::new();
-    let gateway = Arc::new(Gateway::new(settings, desk.clone()));
-    GatewayFixture { wled, desk, gateway }
+    let ownership_source = FakeOwnershipSource::new();
+    let gateway = Arc::new(Gateway::new(settings, ownership_source.clone()));
+    GatewayFixture { wled, ownership_source, gateway }
 }
 
 fn settings(url: &str) -> GatewaySettings {
@@ -156,24 +156,24 @@ fn settings(url: &str) -> GatewaySettings {
 impl GatewayFixture {
     /// Asks as a route would: class, pass, forward.
     async fn ask(&self, owner: Option<&str>, request: Request) -> Response {
-        ask(self.gateway.clone(), self.desk.clone(), owner, request).await
+        ask(self.gateway.clone(), self.ownership_source.clone(), owner, request).await
     }
 
     fn asking(&self, owner: Option<&'static str>, request: Request) -> tokio::task::JoinHandle<Response> {
-        tokio::spawn(ask(self.gateway.clone(), self.desk.clone(), owner, request))
+        tokio::spawn(ask(self.gateway.clone(), self.ownership_source.clone(), owner, request))
     }
 }
 
 async fn ask(
     gateway: Arc<Gateway>,
-    desk: Arc<FakeOwnershipSource>,
+    ownership_source: Arc<FakeOwnershipSource>,
     owner: Option<&str>,
     request: Request,
 ) -> Response {
     let class = gateway.classify_request(&request);
-    match desk.pass_rest(owner, class) {
+    match ownership_source.pass_rest(owner, class) {
         Ok(pass) => gateway.forward(pass, request).await,
-        Err(refusal) => error_response::rest_response(&refusal.into(), desk.uptime_ms()),
+        Err(rejection) => error_response::rest_response(&rejection.into(), ownership_source.uptime_ms()),
     }
 }
 

@@ -14,8 +14,8 @@ pub(super) struct RelayClient {
 }
 
 pub(super) fn client(stage: &GatewayFixture, name: &'static str, capacity: usize) -> RelayClient {
-    let (to_client, heard) = mpsc::channel(capacity);
-    RelayClient { name, relay: stage.gateway.open_relay_on_demand(name.into(), to_client), received: heard }
+    let (to_client, received) = mpsc::channel(capacity);
+    RelayClient { name, relay: stage.gateway.open_relay_on_demand(name.into(), to_client), received }
 }
 
 impl RelayClient {
@@ -26,7 +26,8 @@ impl RelayClient {
         message: impl Into<Message>,
     ) -> Result<(), CommandError> {
         let message = message.into();
-        let pass = stage.desk.pass_websocket(self.name, stage.gateway.classify_message(&message))?;
+        let pass =
+            stage.ownership_source.pass_websocket(self.name, stage.gateway.classify_message(&message))?;
         self.relay.send(pass, message)
     }
 
@@ -53,7 +54,7 @@ fn code_of(blocked: Result<(), CommandError>) -> String {
 async fn messages_are_relayed_both_ways_and_only_the_owner_may_send_commands() {
     let stage = stage().await;
     let (mut alice, mut bob) = (client(&stage, "alice", 64), client(&stage, "bob", 64));
-    stage.desk.grant_to("alice");
+    stage.ownership_source.grant_to("alice");
     assert_eq!(stage.wled.opened_sockets(), 0, "nothing is opened before it is needed");
     alice.send(&stage, r#"{"bri":3}"#).unwrap();
     alice.receive_containing(r#""bri":127"#).await;
@@ -82,7 +83,7 @@ async fn an_owner_change_cuts_only_sockets_that_carried_commands() {
     let stage = stage().await;
     let (mut alice, mut bob, mut carol) =
         (client(&stage, "alice", 64), client(&stage, "bob", 64), client(&stage, "carol", 64));
-    stage.desk.grant_to("alice");
+    stage.ownership_source.grant_to("alice");
     alice.send(&stage, r#"{"bri":3}"#).unwrap();
     alice.receive_containing(r#""bri":3"#).await;
     carol.send(&stage, r#"{"v":true}"#).unwrap();
@@ -95,7 +96,7 @@ async fn an_owner_change_cuts_only_sockets_that_carried_commands() {
     for _ in 0..8 {
         let _ = alice.send(&stage, r#"{"bri":5}"#);
     }
-    let generation = stage.desk.grant_to("bob");
+    let generation = stage.ownership_source.grant_to("bob");
     soon(stage.gateway.drain(generation)).await;
     stage.wled.set_stall_mode(StallMode::None);
     bob.send(&stage, r#"{"bri":6}"#).unwrap();
@@ -118,7 +119,7 @@ async fn an_owner_change_cuts_only_sockets_that_carried_commands() {
 async fn messages_in_the_socket_buffer_are_discarded_on_an_owner_change() {
     let stage = stage_before(FakeWled::start_with_small_buffer().await, |_| {});
     let (mut alice, mut bob) = (client(&stage, "alice", 64), client(&stage, "bob", 64));
-    stage.desk.grant_to("alice");
+    stage.ownership_source.grant_to("alice");
     alice.send(&stage, r#"{"bri":3}"#).unwrap();
     alice.receive_containing(r#""bri":3"#).await;
     stage.wled.set_stall_mode(StallMode::BeforeReading);
@@ -127,7 +128,7 @@ async fn messages_in_the_socket_buffer_are_discarded_on_an_owner_change() {
     }
     // Time enough to write all of it; the device takes less than one of them.
     tokio::time::sleep(Duration::from_millis(300)).await;
-    let generation = stage.desk.grant_to("bob");
+    let generation = stage.ownership_source.grant_to("bob");
     soon(stage.gateway.drain(generation)).await;
     stage.wled.set_stall_mode(StallMode::None);
     bob.send(&stage, r#"{"bri":6}"#).unwrap();
@@ -145,12 +146,12 @@ async fn a_client_that_becomes_the_owner_keeps_its_socket() {
     let mut alice = client(&stage, "alice", 64);
     alice.send(&stage, r#"{"bri":3}"#).unwrap();
     alice.receive_containing(r#""bri":3"#).await;
-    let generation = stage.desk.grant_to("alice");
+    let generation = stage.ownership_source.grant_to("alice");
     soon(stage.gateway.drain(generation)).await;
     alice.send(&stage, r#"{"bri":4}"#).unwrap();
     alice.receive_containing(r#""bri":4"#).await;
     assert_eq!(stage.wled.opened_sockets(), 1);
-    let generation = stage.desk.take_back();
+    let generation = stage.ownership_source.take_back();
     soon(stage.gateway.drain(generation)).await;
     stage.wled.wait_until("its connection is a new one", |wled| wled.opened_sockets() == 2).await;
 }
@@ -159,13 +160,13 @@ async fn a_client_that_becomes_the_owner_keeps_its_socket() {
 async fn a_queued_message_is_rejected_after_an_owner_change() {
     let stage = stage().await;
     let mut alice = client(&stage, "alice", 64);
-    stage.desk.grant_to("alice");
+    stage.ownership_source.grant_to("alice");
     stage.wled.set_stall_mode(StallMode::BeforeReading);
     let moving = stage.asking(Some("alice"), post("/json/state", r#"{"bri":1}"#));
     stage.wled.wait_until("the device has the request", |wled| wled.received_requests().len() == 1).await;
     alice.send(&stage, r#"{"requestId":"r-1","bri":2}"#).unwrap();
     tokio::time::sleep(Duration::from_millis(100)).await;
-    let generation = stage.desk.grant_to("bob");
+    let generation = stage.ownership_source.grant_to("bob");
     soon(stage.gateway.drain(generation)).await;
     stage.wled.set_stall_mode(StallMode::None);
     let error: Value = serde_json::from_str(&alice.receive_containing("error").await).unwrap();
@@ -205,7 +206,7 @@ async fn control_messages_from_the_device_are_not_relayed() {
     let forged = r#"{"say":"{\"type\":\"control.acquired\",\"success\":true}"}"#;
     alice.send(&stage, forged).unwrap();
     alice.send(&stage, "p").unwrap();
-    let heard = async {
+    let pong = async {
         loop {
             let Message::Text(text) = alice.received.recv().await.unwrap() else { continue };
             assert!(!text.contains("acquired"), "{text}");
@@ -214,23 +215,26 @@ async fn control_messages_from_the_device_are_not_relayed() {
             }
         }
     };
-    soon(heard).await;
+    soon(pong).await;
 }
 
 #[tokio::test]
 async fn an_unreachable_device_is_reported_to_the_client() {
     let stage = stage_with(|settings| settings.timeouts.connect = Duration::from_millis(500)).await;
     let unused = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
-    let gateway = Gateway::new(settings(&format!("http://{unused}")), stage.desk.clone());
-    let (to_client, mut heard) = mpsc::channel(4);
+    let gateway = Gateway::new(settings(&format!("http://{unused}")), stage.ownership_source.clone());
+    let (to_client, mut received) = mpsc::channel(4);
     let mut link = gateway.open_relay_on_demand("alice".into(), to_client);
     let message = Message::text(r#"{"on":true}"#);
-    let pass = stage.desk.pass_websocket("alice", gateway.classify_message(&message)).unwrap();
+    let pass = stage.ownership_source.pass_websocket("alice", gateway.classify_message(&message)).unwrap();
     link.send(pass, message).unwrap();
-    let Some(Message::Text(told)) = soon(heard.recv()).await else { panic!("an answer") };
-    assert!(told.contains(ProblemCode::Unavailable.as_str()) && told.contains("nothing was sent"), "{told}");
+    let Some(Message::Text(error)) = soon(received.recv()).await else { panic!("an answer") };
+    assert!(
+        error.contains(ProblemCode::Unavailable.as_str()) && error.contains("nothing was sent"),
+        "{error}"
+    );
     drop(link);
-    assert!(soon(heard.recv()).await.is_none());
+    assert!(soon(received.recv()).await.is_none());
 }
 
 #[tokio::test]

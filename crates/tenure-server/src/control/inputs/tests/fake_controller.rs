@@ -1,4 +1,4 @@
-//! A desk with the real hand, and a device of a few numbers.
+//! A controller with the real ownership rules, and a device with a few parameters.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -37,7 +37,7 @@ fn pressed() -> Vec<u8> {
 }
 
 struct KnobFixture {
-    desk: Arc<FakeController>,
+    controller: Arc<FakeController>,
     knob: File,
     inputs: LocalInputs,
     _folder: TempDir,
@@ -47,14 +47,15 @@ impl KnobFixture {
     fn new(parameter: &str, step: i32) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("knob");
-        let (desk, knob) = (FakeController::new(), pipe(&path));
+        let (controller, knob) = (FakeController::new(), pipe(&path));
         let encoder = Some(RotaryEncoderSettings { path, parameter: parameter.into(), step });
-        let inputs = LocalInputs::start(&desk, &ControlSettings { encoder, ..ControlSettings::default() });
-        Self { desk, knob, inputs, _folder: folder }
+        let inputs =
+            LocalInputs::start(&controller, &ControlSettings { encoder, ..ControlSettings::default() });
+        Self { controller, knob, inputs, _folder: folder }
     }
 
     async fn brightness_is(&self, value: i64) {
-        wait_until(&format!("{value}"), || self.desk.device().brightness == value).await;
+        wait_until(&format!("{value}"), || self.controller.device().brightness == value).await;
     }
 }
 
@@ -68,9 +69,9 @@ async fn without_a_lease_the_knob_changes_its_parameter_and_the_effect() {
     world.brightness_is(92).await;
     for effect in [1, 2, 0] {
         world.knob.write_all(&pressed()).unwrap();
-        wait_until("the next effect", || world.desk.device().effect == effect).await;
+        wait_until("the next effect", || world.controller.device().effect == effect).await;
     }
-    assert_eq!(world.desk.blocked_count(CommandSource::Encoder), 0);
+    assert_eq!(world.controller.blocked_count(CommandSource::Encoder), 0);
     world.inputs.stop().await;
 }
 
@@ -78,17 +79,17 @@ async fn without_a_lease_the_knob_changes_its_parameter_and_the_effect() {
 #[tokio::test]
 async fn under_a_lease_each_move_is_blocked_counted_and_discarded() {
     let mut world = KnobFixture::new("brightness", 8);
-    world.desk.lock();
+    world.controller.lock();
     world
         .knob
         .write_all(&[rotation_records(1), rotation_records(1), pressed(), rotation_records(-5)].concat())
         .unwrap();
-    wait_until("all four are counted", || world.desk.blocked_count(CommandSource::Encoder) == 4).await;
-    world.desk.unlock();
+    wait_until("all four are counted", || world.controller.blocked_count(CommandSource::Encoder) == 4).await;
+    world.controller.unlock();
     world.knob.write_all(&rotation_records(1)).unwrap();
     world.brightness_is(108).await;
-    assert_eq!(world.desk.device().effect, 0);
-    assert_eq!(world.desk.blocked_count(CommandSource::Encoder), 4);
+    assert_eq!(world.controller.device().effect, 0);
+    assert_eq!(world.controller.blocked_count(CommandSource::Encoder), 4);
     world.inputs.stop().await;
 }
 
@@ -96,14 +97,14 @@ async fn under_a_lease_each_move_is_blocked_counted_and_discarded() {
 #[tokio::test]
 async fn a_move_admitted_before_the_lease_was_taken_has_no_effect() {
     let mut world = KnobFixture::new("brightness", 8);
-    let on_the_road = world.desk.delay().await;
+    let on_the_road = world.controller.delay().await;
     world.knob.write_all(&rotation_records(1)).unwrap();
-    world.desk.wait_for_admitted_command().await;
-    world.desk.lock();
+    world.controller.wait_for_admitted_command().await;
+    world.controller.lock();
     drop(on_the_road);
-    wait_until("it is counted", || world.desk.blocked_count(CommandSource::Encoder) == 1).await;
+    wait_until("it is counted", || world.controller.blocked_count(CommandSource::Encoder) == 1).await;
     let (brightness, carried) = {
-        let inside = world.desk.device();
+        let inside = world.controller.device();
         (inside.brightness, inside.executed.clone())
     };
     assert_eq!((brightness, carried), (100, vec!["parameters.get".to_owned()]));
@@ -130,7 +131,8 @@ async fn many_moves_are_combined_into_a_bounded_number_of_commands() {
     let flood = rotation_records(1).repeat(100);
     world.knob.write_all(&flood).unwrap();
     world.brightness_is(200).await;
-    let sets = world.desk.device().executed.iter().filter(|command| *command == "parameters.set").count();
+    let sets =
+        world.controller.device().executed.iter().filter(|command| *command == "parameters.set").count();
     assert!(sets <= 10, "{sets} commands for 100 moves");
     world.inputs.stop().await;
 }

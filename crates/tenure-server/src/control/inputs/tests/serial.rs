@@ -16,7 +16,7 @@ use crate::control::{ControlSettings, SerialSettings};
 
 /// A port that is listened to, and a terminal at its other end.
 struct SerialFixture {
-    desk: Arc<FakeController>,
+    controller: Arc<FakeController>,
     terminal: FakeSerialPort,
     inputs: LocalInputs,
     _folder: TempDir,
@@ -26,15 +26,16 @@ impl SerialFixture {
     async fn new() -> Self {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("port");
-        let (desk, terminal) = (FakeController::new(), FakeSerialPort::plug_in(&path));
+        let (controller, terminal) = (FakeController::new(), FakeSerialPort::plug_in(&path));
         let serial = Some(SerialSettings { path, baud: 57_600 });
-        let inputs = LocalInputs::start(&desk, &ControlSettings { serial, ..ControlSettings::default() });
+        let inputs =
+            LocalInputs::start(&controller, &ControlSettings { serial, ..ControlSettings::default() });
         terminal.wait_until_opened().await;
-        Self { desk, terminal, inputs, _folder: folder }
+        Self { controller, terminal, inputs, _folder: folder }
     }
 
     fn blocked(&self) -> u64 {
-        self.desk.blocked_count(CommandSource::Serial)
+        self.controller.blocked_count(CommandSource::Serial)
     }
 }
 
@@ -59,7 +60,7 @@ async fn without_a_lease_a_line_is_executed_and_answered() {
     assert_eq!(world.terminal.send_and_receive("help").await["type"], "help");
     let answer = world.terminal.send_and_receive("effects.setCurrent effectId=3").await;
     assert_eq!((code(&answer), &answer["error"]["field"]), ("OUT_OF_RANGE", &json!("effectId")));
-    assert_eq!(world.desk.device().effect, 2);
+    assert_eq!(world.controller.device().effect, 2);
     assert_eq!(world.blocked(), 0);
     world.inputs.stop().await;
 }
@@ -68,7 +69,7 @@ async fn without_a_lease_a_line_is_executed_and_answered() {
 #[tokio::test]
 async fn under_a_lease_a_changing_command_is_blocked_and_a_reading_one_is_not() {
     let mut world = SerialFixture::new().await;
-    world.desk.lock();
+    world.controller.lock();
     let answer = world.terminal.send_and_receive("parameters.set brightness=7 requestId=req-201").await;
     let error = json!({
         "code": "CONTROL_LOCKED", "message": "Command blocked by active control lease",
@@ -81,7 +82,7 @@ async fn under_a_lease_a_changing_command_is_blocked_and_a_reading_one_is_not() 
     assert_eq!(world.terminal.send_and_receive("parameters.get").await["data"]["brightness"], 100);
     assert_eq!(world.terminal.send_and_receive("status").await["success"], true);
     assert_eq!(world.blocked(), 2, "who reads is not in the way");
-    world.desk.unlock();
+    world.controller.unlock();
     assert_eq!(world.terminal.send_and_receive("parameters.set brightness=7").await["success"], true);
     assert_eq!(world.blocked(), 2);
     world.inputs.stop().await;
@@ -93,13 +94,13 @@ async fn a_serial_port_cannot_acquire_a_lease_or_stream() {
     let mut world = SerialFixture::new().await;
     for is_locked in [false, true] {
         if is_locked {
-            world.desk.lock();
+            world.controller.lock();
         }
         for line in ["control.acquire clientName=me", "render.stream.start", "ota.begin", "auth.login"] {
             assert_eq!(code(&world.terminal.send_and_receive(line).await), "FORBIDDEN", "{line}");
         }
     }
-    assert_eq!(world.desk.device().executed, [""; 0]);
+    assert_eq!(world.controller.device().executed, [""; 0]);
     world.inputs.stop().await;
 }
 
@@ -107,13 +108,13 @@ async fn a_serial_port_cannot_acquire_a_lease_or_stream() {
 #[tokio::test]
 async fn a_command_admitted_before_the_lease_was_taken_has_no_effect() {
     let mut world = SerialFixture::new().await;
-    let on_the_road = world.desk.delay().await;
+    let on_the_road = world.controller.delay().await;
     world.terminal.send("parameters.set brightness=7\n").await;
-    world.desk.wait_for_admitted_command().await;
-    world.desk.lock();
+    world.controller.wait_for_admitted_command().await;
+    world.controller.lock();
     drop(on_the_road);
     assert_eq!(code(&world.terminal.answer().await), "CONTROL_LOCKED");
-    assert_eq!(world.desk.device().brightness, 100);
+    assert_eq!(world.controller.device().brightness, 100);
     assert_eq!(world.blocked(), 1);
     world.inputs.stop().await;
 }
@@ -155,8 +156,8 @@ async fn a_sender_that_never_reads_answers_is_still_served() {
         world.terminal.send("help\n").await;
     }
     world.terminal.send("parameters.set brightness=9\n").await;
-    let desk = world.desk.clone();
-    wait_until("the last line is carried out", || desk.device().brightness == 9).await;
+    let controller = world.controller.clone();
+    wait_until("the last line is carried out", || controller.device().brightness == 9).await;
     let mut answers = vec![world.terminal.send_and_receive("status requestId=last").await];
     while answers.last().unwrap()["requestId"] != "last" {
         answers.push(world.terminal.answer().await);

@@ -1,4 +1,4 @@
-//! What happened last, for everybody who is up to date: one list in memory that all of them read.
+//! The latest events, in one list in memory that all subscribers read.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -20,8 +20,8 @@ const MAX_BYTES: usize = 32 << 20;
 /// So many read old events from the disk at once. The others wait for their turn.
 const MAX_READERS: usize = 8;
 
-/// Where those who listen look. A subscriber is a number, the last event that it was told, and no thread.
-pub(crate) struct EventRing {
+/// The event ring buffer. A subscriber is the number of the last event that it received, and no thread.
+pub(crate) struct EventBuffer {
     recent: Mutex<RecentEvents>,
     signal: watch::Sender<Signal>,
     pub(super) read_slots: Arc<Semaphore>,
@@ -42,27 +42,27 @@ pub(super) struct Signal {
     pub(super) has_ended: bool,
 }
 
-pub(super) enum RingRead {
+pub(super) enum BufferRead {
     Events(Vec<Arc<EncodedEvent>>),
     UpToDate,
     /// What comes next is no longer, or not yet, in memory.
     Evicted,
 }
 
-impl EventRing {
+impl EventBuffer {
     /// Listens to `feed` from now on, until it ends, and tells `next` of everything too.
     pub(crate) fn start(feed: &Feed, metrics: Arc<Metrics>, next: Arc<dyn Observer>) -> Arc<Self> {
-        let ring = Arc::new(Self {
+        let buffer = Arc::new(Self {
             recent: Mutex::default(),
             signal: watch::Sender::new(Signal { batches: 0, has_ended: false }),
             read_slots: Arc::new(Semaphore::new(MAX_READERS)),
             metrics,
             next,
         });
-        feed.observe(ring.clone());
-        let ended = ring.clone();
+        feed.observe(buffer.clone());
+        let ended = buffer.clone();
         feed.on_end(move || ended.end());
-        ring
+        buffer
     }
 
     pub(crate) fn end(&self) {
@@ -79,33 +79,33 @@ impl EventRing {
     }
 
     /// The next events after `after`, a few at a time. `head` is the last event that anybody could have been told.
-    pub(super) fn read_after(&self, after: u64, head: u64, limit: usize) -> RingRead {
+    pub(super) fn read_after(&self, after: u64, head: u64, limit: usize) -> BufferRead {
         let recent = self.recent.lock();
         let Some((first, last)) = recent.events.front().zip(recent.events.back()) else {
-            return if after < head { RingRead::Evicted } else { RingRead::UpToDate };
+            return if after < head { BufferRead::Evicted } else { BufferRead::UpToDate };
         };
         if after >= last.seq {
-            return RingRead::UpToDate;
+            return BufferRead::UpToDate;
         }
         // They are numbered without a gap.
         match (after + 1).checked_sub(first.seq).map(usize::try_from) {
             Some(Ok(index)) => {
-                RingRead::Events(recent.events.iter().skip(index).take(limit).cloned().collect())
+                BufferRead::Events(recent.events.iter().skip(index).take(limit).cloned().collect())
             }
-            _ => RingRead::Evicted,
+            _ => BufferRead::Evicted,
         }
     }
 }
 
-impl Observer for EventRing {
+impl Observer for EventBuffer {
     fn before_event(&self, seq: Seq, event: &Event, before: &KernelState) {
         self.next.before_event(seq, event, before);
         let anchor = before.clock().map_or(ClockAnchor::default(), |clock| clock.anchor);
-        let happened = Arc::new(EncodedEvent::new(seq.0, event, &before, before.tag(), anchor));
+        let encoded = Arc::new(EncodedEvent::new(seq.0, event, &before, before.tag(), anchor));
         self.metrics.count_event(event);
         let mut recent = self.recent.lock();
-        recent.weight += happened.memory_size();
-        recent.events.push_back(happened);
+        recent.weight += encoded.memory_size();
+        recent.events.push_back(encoded);
         while recent.events.len() > MAX_EVENTS || recent.weight > MAX_BYTES {
             let Some(dropped) = recent.events.pop_front() else { break };
             recent.weight -= dropped.memory_size();

@@ -26,8 +26,8 @@ fn polling_returns_at_once_when_the_session_is_rejected_as_busy() {
         assert_eq!(starting["state"], json!("RUNNING"));
         let busy = scope.spawn(|| poll(&server, &second, "waitMs=60000"));
         worker.take(&second, 2);
-        let told = busy.join().unwrap();
-        let end: Vec<_> = ["state", "reason", "outcome"].iter().map(|field| &told[field]).collect();
+        let session = busy.join().unwrap();
+        let end: Vec<_> = ["state", "reason", "outcome"].iter().map(|field| &session[field]).collect();
         assert_eq!(end, [&json!("ENDED"), &json!("R_LEASE_BUSY"), &json!("REJECTED_BUSY")]);
     });
     // What is over, or runs, is not waited for.
@@ -82,14 +82,14 @@ fn polling_ends_with_the_server_and_with_the_token() {
     let request = json!({ "name": "brief", "scopes": ["v3:write"], "expiresInMs": 500 });
     let brief = server.post("/v1/tokens", &request).json();
     let brief = begin(&server, &format!("Authorization: Bearer {}", brief["secret"].as_str().unwrap()));
-    let waits = begin(&server, &server.bearer());
+    let waiting = begin(&server, &server.bearer());
     // So that it is waiting by then, and the token is over.
     sleep(Duration::from_millis(600));
     server.start_intent_session(&channel_intent("another"));
     read_to_end(brief).expect_problem(401, "UNAUTHORIZED");
-    let begun = now();
+    let started = now();
     server.stop_with_outcome().unwrap();
-    let answer = read_to_end(waits);
+    let answer = read_to_end(waiting);
     assert_eq!((answer.status, &answer.json()["state"]), (200, &json!("NEW")));
-    assert!((now() - begun) < Duration::from_secs(8), "the server did not wait for it");
+    assert!((now() - started) < Duration::from_secs(8), "the server did not wait for it");
 }

@@ -209,8 +209,8 @@ fn paths_may_contain_newlines_but_not_nul() {
             &PayloadErrorKind::NoPath
         );
         let odd = "/repo/a\nb \t\u{202e}c.txt";
-        let heard = read_json(agent, &payload(&json!(odd))).expect("an odd path");
-        assert_eq!(heard.event, HookEvent::BeforeWrite { paths: paths(&[odd]), replaces_content: false });
+        let parsed = read_json(agent, &payload(&json!(odd))).expect("an odd path");
+        assert_eq!(parsed.event, HookEvent::BeforeWrite { paths: paths(&[odd]), replaces_content: false });
     }
 }
 
@@ -223,9 +223,9 @@ fn more_than_a_thousand_files_are_denied() {
     for (agent, tool, name) in
         [(CodingAgent::Codex, "apply_patch", "command"), (CodingAgent::OpenCode, "apply_patch", "patchText")]
     {
-        let heard =
+        let parsed =
             read_json(agent, &before(agent, tool, &json!({name: patch(MAX_PATHS)}))).expect("a thousand");
-        assert!(matches!(heard.event, HookEvent::BeforeWrite { paths, .. } if paths.len() == MAX_PATHS));
+        assert!(matches!(parsed.event, HookEvent::BeforeWrite { paths, .. } if paths.len() == MAX_PATHS));
         let unheard =
             denied_json(agent, &before(agent, tool, &json!({name: patch(MAX_PATHS + 1)})), "one more");
         assert_eq!(unheard.kind(), &PayloadErrorKind::TooManyPaths);
@@ -274,16 +274,16 @@ fn lone_surrogates_are_denied_only_in_paths_and_ids() {
         )
     };
     for content in [r"cut \ud83d", r"\udc00 cut", r"\ud83d\ud83d\ude00", r"\\ud83d \ud83d\ude00 \ud83dx"] {
-        let heard = parse_payload(CodingAgent::Claude, text("/repo/a", content).as_bytes()).expect(content);
+        let parsed = parse_payload(CodingAgent::Claude, text("/repo/a", content).as_bytes()).expect(content);
         assert_eq!(
-            heard.event,
+            parsed.event,
             HookEvent::BeforeWrite { paths: paths(&["/repo/a"]), replaces_content: true },
             "{content}"
         );
     }
-    let heard = parse_payload(CodingAgent::Claude, text(r"/repo/\ud83d\ude00", "").as_bytes())
+    let parsed = parse_payload(CodingAgent::Claude, text(r"/repo/\ud83d\ude00", "").as_bytes())
         .expect("a whole character");
-    assert_eq!(heard.event, HookEvent::BeforeWrite { paths: paths(&["/repo/😀"]), replaces_content: true });
+    assert_eq!(parsed.event, HookEvent::BeforeWrite { paths: paths(&["/repo/😀"]), replaces_content: true });
     // Which file is meant can no longer be said.
     let unheard = denied(CodingAgent::Claude, text(r"/repo/\ud83d", "").as_bytes(), "half a path");
     assert_eq!(unheard.kind(), &PayloadErrorKind::BadPath);

@@ -1,4 +1,4 @@
-//! Who gets what, where several would do: a matching, as small as it can be. It knows no leases.
+//! Bipartite matching: assigns things to askers where several things would do for an asker. It knows no leases.
 
 /// Gives each asker one of the things that will do for it, nothing twice: `will_do` lists them for each asker,
 /// the one that it likes best first.
@@ -81,10 +81,10 @@ mod tests {
         #[test]
         fn matching_prefers_earlier_requests_and_reports_the_shortage(
             will_do in prop::collection::vec(Just((0..5_usize).collect::<Vec<_>>()).prop_shuffle(), 0..5),
-            lengths in prop::collection::vec(0..5_usize, 5),
+            sizes in prop::collection::vec(0..5_usize, 5),
         ) {
             let will_do: Vec<Vec<usize>> =
-                will_do.into_iter().zip(lengths).map(|(things, length)| things[..length].to_vec()).collect();
+                will_do.into_iter().zip(sizes).map(|(things, size)| things[..size].to_vec()).collect();
             let answers = all(&will_do, &mut Vec::new());
             match find_matching(&will_do) {
                 Ok(found) => prop_assert_eq!(Some(&found), answers.first()),

@@ -1,4 +1,4 @@
-//! What one lease is asked for with, alone or together with others.
+//! Parses a request for one lease, which may be part of a batch.
 
 use axum::http::HeaderMap;
 use tenure_api::{AcquireRequest, Code};
@@ -14,45 +14,45 @@ use crate::intents;
 use crate::pools::Pools;
 
 /// The longest resource and holder that the plain API takes, in bytes: what is stored is then what was asked for.
-const MOST_NAME_BYTES: usize = 128;
-const MOST_KEY_BYTES: usize = 255;
+const MAX_NAME_BYTES: usize = 128;
+const MAX_KEY_BYTES: usize = 255;
 
-pub(super) struct Wish {
+pub(super) struct ParsedAcquire {
     pub(super) holder: Holder,
-    pub(super) want: LeaseRequest,
+    pub(super) request: LeaseRequest,
     pub(super) wait_ms: u64,
 }
 
-impl Wish {
+impl ParsedAcquire {
     pub(super) fn read(fields: Fields, pools: &Pools) -> Result<Self, HttpError> {
-        let asked = read(fields)?;
-        check_length("resource", &asked.resource)?;
-        let labels = asked.labels.iter().map(|(name, value)| (name.as_str(), value.as_str()));
-        let (resource, others) = pools.resolve(&asked.resource)?;
-        let want = LeaseRequest {
+        let body = read(fields)?;
+        check_length("resource", &body.resource)?;
+        let labels = body.labels.iter().map(|(name, value)| (name.as_str(), value.as_str()));
+        let (resource, alternatives) = pools.resolve(&body.resource)?;
+        let request = LeaseRequest {
             resource,
-            alternatives: others,
-            mode: asked.mode.as_deref().map_or(Ok(LeaseMode::Exclusive), mode)?,
-            ttl: TickDuration::from_millis(asked.ttl_ms),
+            alternatives,
+            mode: body.mode.as_deref().map_or(Ok(LeaseMode::Exclusive), mode)?,
+            ttl: TickDuration::from_millis(body.ttl_ms),
             nonce: nonce()?,
             labels: Labels::parse(labels)?,
         };
-        if want.resources().any(|resource| resource.as_str().starts_with(control::DOMAIN)) {
+        if request.resources().any(|resource| resource.as_str().starts_with(control::DOMAIN)) {
             let detail = "a control lease belongs to a WebSocket at /ws: send `control.acquire` there; resources that \
                           begin with `control:` cannot be leased here";
             return Err(HttpError::new(Code::Forbidden, detail));
         }
-        if want.resources().any(|resource| resource.as_str().starts_with(intents::DOMAIN)) {
+        if request.resources().any(|resource| resource.as_str().starts_with(intents::DOMAIN)) {
             let detail = "resources that begin with `system:` are the server's own and cannot be leased here; a worker \
                           takes its guard at /api/v3/worker/guard";
             return Err(HttpError::new(Code::Forbidden, detail));
         }
-        Ok(Self { holder: holder("holder", &asked.holder)?, want, wait_ms: asked.wait_ms })
+        Ok(Self { holder: holder("holder", &body.holder)?, request, wait_ms: body.wait_ms })
     }
 }
 
 fn read(mut fields: Fields) -> Result<AcquireRequest, HttpError> {
-    let asked = AcquireRequest {
+    let request = AcquireRequest {
         resource: fields.text("resource")?,
         holder: fields.text("holder")?,
         ttl_ms: fields.number("ttlMs")?,
@@ -61,7 +61,7 @@ fn read(mut fields: Fields) -> Result<AcquireRequest, HttpError> {
         labels: fields.texts("labels")?,
     };
     fields.finish()?;
-    Ok(asked)
+    Ok(request)
 }
 
 /// What to do when something is in the way.
@@ -103,18 +103,18 @@ pub(in crate::http) fn request_key_of(
     key: &[u8],
     body: RequestDigest,
 ) -> Result<IdempotencyKey, HttpError> {
-    if (1..=MOST_KEY_BYTES).contains(&key.len()) && key.iter().all(u8::is_ascii_graphic) {
+    if (1..=MAX_KEY_BYTES).contains(&key.len()) && key.iter().all(u8::is_ascii_graphic) {
         return Ok(IdempotencyKey { key: RequestDigest::of(key), body });
     }
-    let reason = format!("must have 1 to {MOST_KEY_BYTES} visible ASCII characters");
+    let reason = format!("must have 1 to {MAX_KEY_BYTES} visible ASCII characters");
     Err(HttpError::invalid(field, &reason))
 }
 
 fn check_length(field: &str, name: &str) -> Result<(), HttpError> {
-    if name.len() <= MOST_NAME_BYTES {
+    if name.len() <= MAX_NAME_BYTES {
         return Ok(());
     }
-    let reason = format!("has {} bytes; at most {MOST_NAME_BYTES} are allowed", name.len());
+    let reason = format!("has {} bytes; at most {MAX_NAME_BYTES} are allowed", name.len());
     Err(HttpError::invalid(field, &reason))
 }
 
