@@ -13,7 +13,7 @@ use crate::home::TestHome;
 use crate::http::{Response, json_string};
 use crate::leak_recorder;
 use crate::process::{KillOnDrop, signal};
-use crate::program::tenure_command;
+use crate::program::{own_loopback_address, tenure_command};
 use crate::wait::{LIMIT, now, wait_until};
 
 /// Marks that it has come so far, and runs until it is told to end.
@@ -81,7 +81,7 @@ impl PipelineFixture {
 
     /// Starts the server, anew if it has run already.
     pub fn serve(&mut self) {
-        self.serve_at("127.0.0.1:0");
+        self.serve_at(&own_loopback_address());
     }
 
     /// The same at this address.

@@ -19,10 +19,18 @@ pub fn program_path() -> PathBuf {
     environment_path.map_or_else(|| std::env::current_exe().unwrap().join("../../tenure"), PathBuf::from)
 }
 
+/// A loopback address of this test process alone, with any free port.
+///
+/// While a server is down, the system may give its port to the server of another test, but not its address.
+pub fn own_loopback_address() -> String {
+    let [_, high, middle, low] = std::process::id().to_be_bytes();
+    format!("127.{}.{middle}.{low}:0", high + 1)
+}
+
 /// `tenure serve` with its data in `folder`, on any free port.
 pub fn serve_command(folder: &Path) -> Command {
     let mut command = tenure_command(folder);
-    command.args(["serve", "--listen", "127.0.0.1:0", "--data"]).arg(folder.join("data"));
+    command.args(["serve", "--listen", &own_loopback_address(), "--data"]).arg(folder.join("data"));
     command
 }
 

@@ -111,6 +111,15 @@ impl<'a> Sandbox<'a> {
     fn prepare(workspace: &'a Workspace) -> Result<Self, TaskError> {
         let (shell, folder) = (&workspace.shell, workspace.target.join("bugs"));
         let (tree, target) = (shell.create_dir(folder.join("tree"))?, folder.join("target"));
+        let target = shell.create_dir(&target)?;
+        // Some tests run tools that `cargo xtask test` installed.
+        let (tools, link) = (workspace.target.join("tools"), target.join("tools"));
+        if !link.exists() {
+            let linked = std::os::unix::fs::symlink(tools, &link);
+            linked.map_err(|error| {
+                TaskError::new(format!("{}: {error}", link.display()), "remove that folder")
+            })?;
+        }
         Ok(Self { shell, root: &workspace.root, tree, target, nextest: NEXTEST.require(workspace)? })
     }
 

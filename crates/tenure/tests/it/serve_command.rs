@@ -13,7 +13,7 @@ fn server_prints_its_address_and_shuts_down_cleanly() {
     let folder = tempfile::tempdir().unwrap();
     for signal in ["TERM", "INT"] {
         let served = ServerProcess::start(&mut serve_command(folder.path()));
-        assert!(served.address.starts_with("127.0.0.1:") && !served.address.ends_with(":0"));
+        assert!(served.address.starts_with("127.") && !served.address.ends_with(":0"));
         let token = fs::read_to_string(folder.path().join("data/admin.token")).unwrap();
         assert_eq!(served.request("GET /v1/leases", token.trim_end(), "").status, 200);
         served.signal(signal);
