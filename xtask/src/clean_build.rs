@@ -65,7 +65,7 @@ impl CleanBuild {
 fn link(name: &str, link: &Path) -> Result<(), TaskError> {
     let home = env::var_os("CARGO_HOME").map(PathBuf::from).or_else(|| Some(env::home_dir()?.join(".cargo")));
     let proxy = home.map(|home| home.join("bin").join(name)).filter(|program| program.is_file());
-    let program = proxy.or_else(|| process::find(name)).ok_or_else(|| {
+    let program = proxy.or_else(|| process::find_program(name)).ok_or_else(|| {
         TaskError::new(format!("`{name}` is not on the PATH"), "install Rust through rustup, and gcc")
     })?;
     std::os::unix::fs::symlink(program, link).map_err(|error| {

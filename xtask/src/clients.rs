@@ -163,7 +163,7 @@ impl Server {
         let serve = cmd!(shell, "{program} serve --listen 127.0.0.1:0 --socket none --data {folder}/data");
         let serve =
             without_tenure_variables(serve).env("XDG_CONFIG_HOME", &folder).env("XDG_STATE_HOME", &folder);
-        let mut serve = process::command(serve);
+        let mut serve = process::without_cargo_variables(serve);
         let mut child =
             serve.stdout(Stdio::piped()).spawn().map_err(|error| process::not_started(&serve, &error))?;
         let output = child.stdout.take().map(BufReader::new);

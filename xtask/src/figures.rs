@@ -8,9 +8,9 @@ use std::sync::LazyLock;
 use regex::Regex;
 use serde::Deserialize;
 
-use crate::language::{self, Language, Occurrence, Parts, WordKind, descriptions};
+use crate::language::{self, CodeAndProse, FileLanguage, Occurrence, WordKind, descriptions};
 use crate::process::{TaskError, print_line};
-use crate::source::{SourceLines, is_test_file};
+use crate::source_lines::{SourceLines, is_test_file};
 use crate::workspace::Workspace;
 
 /// Print each figure of the code's size and shape beside its limit
@@ -147,7 +147,7 @@ fn count(workspace: &Workspace) -> Result<Vec<CodeMetric>, TaskError> {
         short_descriptions(&openapi).into_iter().chain(in_openapi.map(Occurrence::to_string));
     let types = files
         .iter()
-        .map(|file| Parts::new(Language::Rust, &file.text))
+        .map(|file| CodeAndProse::new(FileLanguage::Rust, &file.text))
         .flat_map(|parts| parts.type_names().into_iter().map(str::to_owned).collect::<Vec<_>>());
     Ok(vec![
         number("rust_lines", lines(RustFileKind::Product)),

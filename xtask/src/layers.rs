@@ -8,7 +8,7 @@ use regex::Regex;
 use serde::Deserialize;
 
 use crate::process::TaskError;
-use crate::source::{SourceLines, is_test_file};
+use crate::source_lines::{SourceLines, is_test_file};
 use crate::workspace::Workspace;
 
 /// Checks who depends on whom against the table in xtask/layers.toml

@@ -11,7 +11,7 @@ mod openapi_references;
 mod process;
 mod requirements;
 mod secret_scan;
-mod source;
+mod source_lines;
 mod surface;
 mod test;
 mod tools;

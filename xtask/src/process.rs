@@ -50,7 +50,7 @@ impl From<xshell::Error> for TaskError {
 
 /// The command without what cargo told this process about itself: a build script that looks at
 /// `CARGO_PKG_NAME` would otherwise be built anew each time it is called from here.
-pub fn command(cmd: Cmd<'_>) -> Command {
+pub fn without_cargo_variables(cmd: Cmd<'_>) -> Command {
     let mut command = Command::from(cmd);
     for (name, _) in env::vars_os() {
         let text = name.to_string_lossy();
@@ -64,14 +64,14 @@ pub fn command(cmd: Cmd<'_>) -> Command {
 
 /// Runs to the end with the terminal passed through; anything but success is a problem.
 pub fn run(cmd: Cmd<'_>, hint: &str) -> Result<(), TaskError> {
-    let mut command = command(cmd);
+    let mut command = without_cargo_variables(cmd);
     let status = command.status().map_err(|error| not_started(&command, &error))?;
     if status.success() { Ok(()) } else { Err(failed(&command, status, hint)) }
 }
 
 /// Runs to the end and returns standard output. Standard error is passed through.
 pub fn output(cmd: Cmd<'_>, hint: &str) -> Result<String, TaskError> {
-    let mut command = command(cmd);
+    let mut command = without_cargo_variables(cmd);
     let output = command.stderr(Stdio::inherit()).output().map_err(|error| not_started(&command, &error))?;
     if !output.status.success() {
         return Err(failed(&command, output.status, hint));
@@ -81,12 +81,12 @@ pub fn output(cmd: Cmd<'_>, hint: &str) -> Result<String, TaskError> {
 
 /// Runs to the end without printing anything, and returns whether that was a success.
 pub fn succeeds(cmd: Cmd<'_>) -> bool {
-    command(cmd).output().is_ok_and(|output| output.status.success())
+    without_cargo_variables(cmd).output().is_ok_and(|output| output.status.success())
 }
 
 /// Runs to the end and hands each line of standard output to `each`, as it comes.
 pub fn stream_output_lines(cmd: Cmd<'_>, hint: &str, mut each: impl FnMut(&str)) -> Result<(), TaskError> {
-    let mut command = command(cmd);
+    let mut command = without_cargo_variables(cmd);
     let mut child = command.stdout(Stdio::piped()).spawn().map_err(|error| not_started(&command, &error))?;
     for line in child.stdout.take().into_iter().flat_map(|stdout| BufReader::new(stdout).split(b'\n')) {
         each(&String::from_utf8_lossy(&line.map_err(|error| not_started(&command, &error))?));
@@ -120,7 +120,7 @@ pub fn print_line(line: &str) {
 }
 
 /// Where `program` is, if it is on the PATH.
-pub fn find(program: &str) -> Option<PathBuf> {
+pub fn find_program(program: &str) -> Option<PathBuf> {
     let path = env::var_os("PATH")?;
     env::split_paths(&path).map(|folder| folder.join(program)).find(|file| file.is_file())
 }

@@ -8,7 +8,7 @@ use std::sync::LazyLock;
 use regex::Regex;
 
 use crate::process::{TaskError, print_line};
-use crate::source::{SourceLines, is_test_file};
+use crate::source_lines::{SourceLines, is_test_file};
 use crate::workspace::Workspace;
 
 /// Rows that are done. Once a row stands here, a test must go on naming it.

@@ -9,7 +9,7 @@ use xshell::cmd;
 
 use crate::openapi_references::resolve_references;
 use crate::process::{self, TaskError, print_line};
-use crate::source::{SourceLines, is_test_file};
+use crate::source_lines::{SourceLines, is_test_file};
 use crate::workspace::{Workspace, files_below};
 
 /// Compare the surface with docs/surface: routes, error codes, exit codes, environment variables, stored events

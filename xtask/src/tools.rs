@@ -104,9 +104,12 @@ impl Tool {
     /// Where the tool is: installed by us, or on the PATH and new enough.
     fn find(&self, workspace: &Workspace) -> Option<PathBuf> {
         let ours = folder(workspace).join("bin").join(self.name);
-        let mut candidates = ours.is_file().then_some(ours).into_iter().chain(process::find(self.name));
+        let mut candidates =
+            ours.is_file().then_some(ours).into_iter().chain(process::find_program(self.name));
         candidates.find(|program| {
-            let answer = process::command(workspace.shell.cmd(program).args(self.version_arguments)).output();
+            let answer =
+                process::without_cargo_variables(workspace.shell.cmd(program).args(self.version_arguments))
+                    .output();
             let version =
                 answer.ok().and_then(|answer| parse_version(&String::from_utf8_lossy(&answer.stdout)));
             version.is_some_and(|version| version >= self.minimum)
@@ -214,7 +217,7 @@ fn install_debian_packages(shell: &Shell, packages: &[(SystemDependency, &str)])
     }
     let names = missing.join(" ");
     let hint = format!("as root: apt-get update && apt-get install --no-install-recommends {names}");
-    if process::find("apt-get").is_none()
+    if process::find_program("apt-get").is_none()
         || process::output(cmd!(shell, "id -u"), "install coreutils")?.trim() != "0"
     {
         return Err(TaskError::new(format!("these packages are missing: {names}"), hint));
@@ -227,7 +230,7 @@ fn install_debian_packages(shell: &Shell, packages: &[(SystemDependency, &str)])
 impl SystemDependency {
     fn is_installed(self, shell: &Shell) -> bool {
         match self {
-            SystemDependency::Program(program) => process::find(program).is_some(),
+            SystemDependency::Program(program) => process::find_program(program).is_some(),
             SystemDependency::PythonModule(module) => {
                 process::succeeds(cmd!(shell, "python3 -c").arg(format!("import {module}")))
             }

@@ -12,7 +12,7 @@ from typing import Callable, Iterator, Optional
 import pytest
 
 from tenure import Client
-from tenure.wire import get, path
+from tenure.flow import encode_path, get
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
 PROGRAM = os.environ.get("TENURE_PROGRAM") or str(ROOT / "target/debug/tenure")
@@ -92,4 +92,4 @@ def eventually(condition: Callable[[], bool], seconds: float = 30.0) -> None:
 
 def is_free(client: Client, resource: str) -> bool:
     """Whether no agent holds the resource."""
-    return not client.send(get(path("v1", "resource", resource, "state")))["held"]
+    return not client.send(get(encode_path("v1", "resource", resource, "state")))["held"]

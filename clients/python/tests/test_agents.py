@@ -8,7 +8,7 @@ import pytest
 from conftest import Server, eventually, is_free
 
 from tenure import AsyncClient, Blocked, CheckError, Client, LeaseLost, Paused, ProblemError, ScopeViolation
-from tenure.wire import get, path
+from tenure.flow import encode_path, get
 
 
 # S3-11, S3-12
@@ -45,7 +45,7 @@ def test_wait_die_lets_the_older_agent_wait_and_the_younger_agent_retry(client: 
 
 def _view(client: Client, agent: str) -> dict:  # type: ignore[type-arg]
     try:
-        return client.send(get(path("v1", "agents", agent)))
+        return client.send(get(encode_path("v1", "agents", agent)))
     except ProblemError:
         return {"waits": [], "deaths": 0}
 
@@ -72,11 +72,11 @@ def test_held_manifest_pauses_while_the_server_is_down_and_resumes_afterwards(ow
     with own_server.client() as client:
         with client.agent("cut-off", ttl=6.0).declare([("MUTATES", "FILE:a")]) as manifest:
             own_server.stop()
-            assert isinstance(manifest.paused(), Paused)
+            assert isinstance(manifest.wait_until_paused(), Paused)
             with pytest.raises(Paused):
                 manifest.check()
             own_server.start()
-            manifest.resumed()
+            manifest.wait_until_resumed()
             manifest.check()
             assert manifest.is_continuous
 
@@ -89,9 +89,9 @@ def test_lost_manifest_stays_invalid_until_reacquired(own_server: Server) -> Non
         ) as manifest:
             before, priority = manifest.leases, manifest.agent.core.priority
             own_server.stop()
-            assert isinstance(manifest.paused(), CheckError)
+            assert isinstance(manifest.wait_until_paused(), CheckError)
             with pytest.raises(LeaseLost):
-                manifest.resumed()
+                manifest.wait_until_resumed()
             own_server.start()
             eventually(lambda: is_free(client, "FILE:a"))
             assert not manifest.is_valid
@@ -107,7 +107,7 @@ def test_released_agent_lease_is_lost_with_the_next_heartbeat(client: Client) ->
     agent = client.agent("robbed", ttl=3.0, skew=0.1)
     with agent.declare([("MUTATES", "FILE:robbed")]) as manifest:
         client.agent("robbed", session=agent.core.session).complete()
-        found = manifest.paused()
+        found = manifest.wait_until_paused()
         assert isinstance(found, LeaseLost) and found.end == "RELEASED"
         manifest.reacquire()
         manifest.check()
@@ -119,7 +119,7 @@ def test_async_agent_declares_touches_and_reacquires(server: Server) -> None:
             agent = client.agent("task", ttl=2.0, skew=0.1)
             async with agent.declare([("MUTATES", "FILE:task")]) as manifest:
                 await asyncio.sleep(2.5)
-                await manifest.resumed()
+                await manifest.wait_until_resumed()
                 await manifest.touch([("MUTATES", "FILE:task")])
                 with pytest.raises(ScopeViolation):
                     await manifest.touch([("DELETES", "FILE:other")])

@@ -3,7 +3,7 @@
 import asyncio
 
 from tenure import AsyncClient
-from tenure.wire import get
+from tenure.flow import get
 
 
 def test_many_waiting_requests_do_not_exhaust_the_connection_pool() -> None:

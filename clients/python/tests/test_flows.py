@@ -10,11 +10,11 @@ import pytest
 
 from tenure import AgentIntent, LeaseLost, LeaseView, Paused, Unreachable
 from tenure.agents import AgentCore, AgentHeartbeat
+from tenure.flow import ApiRequest, Flow, HttpResponse, SleepUntil, encode_path
 from tenure.held_lease import HeldLeaseCore
 from tenure.held_manifest import HeldManifestCore, restore_agent, resume
 from tenure.keepalive import KeepAlive, now
 from tenure.model import AgentLease
-from tenure.wire import ApiRequest, Flow, HttpResponse, SleepUntil, path
 
 Replies = List[Tuple[str, Dict[str, Any]]]
 
@@ -60,7 +60,7 @@ def test_reacquire_reconciles_before_it_declares() -> None:
 
 # S3-17, O-19
 def test_resume_reports_the_digest_and_reconciles() -> None:
-    digest = manifest_for("x").digest()
+    digest = manifest_for("x").persisted_state()
     replies: Replies = [
         ("/v1/agents/a/state", {}),
         ("/v1/leases/reconcile", {"leases": {"x": {"held": True}}}),
@@ -137,7 +137,7 @@ def test_malformed_heartbeat_response_pauses_and_heartbeats_continue(body: Dict[
 
 def test_path_segments_are_percent_encoded() -> None:
     for name in (".", "..", "a/b", "a?b", "a%2Fb"):
-        url = httpx.URL("http://server").join(path("v1", "agents", name, "state"))
+        url = httpx.URL("http://server").join(encode_path("v1", "agents", name, "state"))
         assert unquote(url.raw_path.decode().split("/")[3]) == name
 
 

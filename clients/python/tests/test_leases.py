@@ -8,7 +8,7 @@ import pytest
 from conftest import Server, eventually
 
 from tenure import AsyncClient, Client, Held, LeaseLost, ProblemError, Unreachable
-from tenure.wire import get, path
+from tenure.flow import encode_path, get
 
 
 def test_lease_is_renewed_past_its_ttl_and_released_at_the_end_of_the_block(client: Client) -> None:
@@ -44,7 +44,7 @@ def test_waiter_acquires_the_lease_when_it_is_released(client: Client) -> None:
 
 
 def _waiter_notice(client: Client, lease: str) -> object:
-    return client.send(get(path("v1", "leases", lease)))["lease"].get("recall")
+    return client.send(get(encode_path("v1", "leases", lease)))["lease"].get("recall")
 
 
 def test_disconnected_holder_loses_the_lease_at_its_local_deadline(own_server: Server) -> None:

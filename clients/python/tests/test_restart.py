@@ -9,16 +9,16 @@ import pytest
 from conftest import Server
 
 from tenure import RESTART_EXIT_CODE, Client, DigestStale, PersistedAgentState, ProblemError
-from tenure.wire import get, path
+from tenure.flow import encode_path, get
 
 
 # S3-8, S3-17, O-19
 def test_agent_that_restarts_in_time_resumes_its_leases(client: Client, tmp_path: pathlib.Path) -> None:
     manifest = client.agent("phoenix", ttl=5.0).declare([("MUTATES", "FILE:phoenix")])
-    digest = manifest.restart()
+    digest = manifest.prepare_restart()
     digest.save(tmp_path / "digest.json")
     manifest.release()
-    state = client.send(get(path("v1", "resource", "FILE:phoenix", "state")))
+    state = client.send(get(encode_path("v1", "resource", "FILE:phoenix", "state")))
     assert state["leases"][0]["remainingMs"] > 10_000, "nothing is given back, and there are 15 s more"
     remembered = PersistedAgentState.load(tmp_path / "digest.json")
     assert remembered == digest and remembered is not None
@@ -26,9 +26,9 @@ def test_agent_that_restarts_in_time_resumes_its_leases(client: Client, tmp_path
         resumed.check()
         assert resumed.is_continuous and [lease.id for lease in resumed.leases] == list(digest.lease_ids)
         assert resumed.agent.core.priority == digest.priority_timestamp
-        later = resumed.digest()
+        later = resumed.persisted_state()
         assert later.epoch == digest.epoch + 1
-        resumed.restart()
+        resumed.prepare_restart()
         client.resume(later).release()
     with pytest.raises(DigestStale) as stale:
         client.resume(digest)

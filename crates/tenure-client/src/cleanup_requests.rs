@@ -3,7 +3,7 @@
 
 use tenure_core::kernel::TickDuration;
 
-use crate::keepalive::{AttemptId, Effect, KeepAliveRequest, Outcome};
+use crate::keepalive::{AttemptId, Effect, KeepAliveRequest, ReplyOutcome};
 
 /// How often it is said. With pauses that double, the last time is some seconds after the first.
 const MAX_TRIES: usize = 8;
@@ -54,14 +54,14 @@ impl CleanupRequests {
     pub(crate) fn handle_reply(
         &mut self,
         attempt: AttemptId,
-        outcome: Outcome,
+        outcome: ReplyOutcome,
         now: u64,
         random: u64,
     ) -> Option<KeepAliveRequest> {
         let index = self.0.iter().position(|farewell| farewell.request_ids.contains(&attempt))?;
         let farewell = &mut self.0[index];
         let call = farewell.request;
-        if outcome == Outcome::Failed {
+        if outcome == ReplyOutcome::Failed {
             // Never later than planned.
             farewell.next_send =
                 farewell.next_send.min(now.saturating_add(random % (farewell.backoff() + 1)));

@@ -27,7 +27,7 @@ pub enum Input {
         /// To which message.
         request_id: AttemptId,
         /// What it says.
-        outcome: Outcome,
+        outcome: ReplyOutcome,
     },
     /// The time that [`KeepAlive::wake_at`] named has come.
     Woken,
@@ -37,7 +37,7 @@ pub enum Input {
 
 /// What a reply says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Outcome {
+pub enum ReplyOutcome {
     /// The lease is ours, or still is.
     Valid {
         /// Its number.
@@ -209,11 +209,17 @@ impl KeepAlive {
         }
     }
 
-    fn handle_reply(&mut self, attempt: AttemptId, outcome: Outcome, now: u64, random: u64) -> Vec<Effect> {
+    fn handle_reply(
+        &mut self,
+        attempt: AttemptId,
+        outcome: ReplyOutcome,
+        now: u64,
+        random: u64,
+    ) -> Vec<Effect> {
         if let Some(call) = self.final_requests.handle_reply(attempt, outcome, now, random) {
             return match outcome {
                 // We were served before we could leave.
-                Outcome::Valid { fence, .. } if call == KeepAliveRequest::Withdraw => {
+                ReplyOutcome::Valid { fence, .. } if call == KeepAliveRequest::Withdraw => {
                     self.release(fence, now)
                 }
                 _ => Vec::new(),
@@ -224,19 +230,19 @@ impl KeepAlive {
         };
         match (outcome, self.phase) {
             // We gave up before the answer came; nobody should have to wait for its end.
-            (Outcome::Valid { fence, .. }, Phase::Ended) => self.release(fence, now),
-            (Outcome::Valid { fence, .. }, Phase::Held { fence: held, .. }) if fence != held => {
+            (ReplyOutcome::Valid { fence, .. }, Phase::Ended) => self.release(fence, now),
+            (ReplyOutcome::Valid { fence, .. }, Phase::Held { fence: held, .. }) if fence != held => {
                 // There can be another lease under our key only once ours is over.
                 self.end();
                 let mut effects = vec![Effect::Lost];
                 effects.extend(self.release(fence, now));
                 effects
             }
-            (Outcome::Valid { fence, valid_for }, _) => {
+            (ReplyOutcome::Valid { fence, valid_for }, _) => {
                 self.handle_valid(fence, sent, valid_for, now, random)
             }
             (_, Phase::Ended) => Vec::new(),
-            (Outcome::Queued, Phase::Acquiring) => {
+            (ReplyOutcome::Queued, Phase::Acquiring) => {
                 // The answer comes by itself; asking again only guards against a lost connection, but soon
                 // enough to find a lease that was granted unheard.
                 self.failures = 0;
@@ -244,19 +250,19 @@ impl KeepAlive {
                 Vec::new()
             }
             // An older word: meanwhile our turn has come.
-            (Outcome::Queued, Phase::Stale { .. } | Phase::Held { .. }) => Vec::new(),
-            (Outcome::Failed, _) => {
+            (ReplyOutcome::Queued, Phase::Stale { .. } | Phase::Held { .. }) => Vec::new(),
+            (ReplyOutcome::Failed, _) => {
                 self.failures = self.failures.saturating_add(1);
                 let again = now.saturating_add(random % (self.backoff() + 1));
                 // Never later than planned: many failures of long ago must not put off the next try.
                 self.next_send = Some(self.next_send.map_or(again, |planned| planned.min(again)));
                 Vec::new()
             }
-            (Outcome::Refused | Outcome::Ended, Phase::Held { .. }) => {
+            (ReplyOutcome::Refused | ReplyOutcome::Ended, Phase::Held { .. }) => {
                 self.end();
                 vec![Effect::Lost]
             }
-            (Outcome::Refused | Outcome::Ended, _) => {
+            (ReplyOutcome::Refused | ReplyOutcome::Ended, _) => {
                 self.end();
                 vec![Effect::Refused]
             }

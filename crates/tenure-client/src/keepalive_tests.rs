@@ -2,7 +2,7 @@
 
 use tenure_core::kernel::{Fence, TickDuration};
 
-use crate::{AttemptId, Effect, Input, KeepAlive, KeepAliveRequest, Outcome};
+use crate::{AttemptId, Effect, Input, KeepAlive, KeepAliveRequest, ReplyOutcome};
 
 const TTL: TickDuration = TickDuration::from_secs(30);
 
@@ -32,11 +32,11 @@ impl Harness {
 }
 
 fn valid_reply(attempt: u64, milliseconds: u64) -> Input {
-    let outcome = Outcome::Valid { fence: Fence(7), valid_for: TickDuration::from_millis(milliseconds) };
+    let outcome = ReplyOutcome::Valid { fence: Fence(7), valid_for: TickDuration::from_millis(milliseconds) };
     Input::Replied { request_id: AttemptId(attempt), outcome }
 }
 
-fn reply(attempt: u64, outcome: Outcome) -> Input {
+fn reply(attempt: u64, outcome: ReplyOutcome) -> Input {
     Input::Replied { request_id: AttemptId(attempt), outcome }
 }
 
@@ -120,7 +120,7 @@ fn older_reply_does_not_shorten_the_deadline() {
 fn ended_reply_loses_the_lease_at_once() {
     let mut story = Harness::held(0);
     story.at(10_000, Input::Woken);
-    assert_eq!(story.at(10_100, reply(2, Outcome::Ended)), [Effect::Lost]);
+    assert_eq!(story.at(10_100, reply(2, ReplyOutcome::Ended)), [Effect::Lost]);
     assert!(!story.is_held_at(10_100));
 }
 
@@ -128,10 +128,10 @@ fn ended_reply_loses_the_lease_at_once() {
 fn rejection_is_reported_once_and_failure_is_retried() {
     let mut story = Harness::new();
     story.at(0, Input::Start);
-    assert_eq!(story.at(10, reply(1, Outcome::Failed)), []);
+    assert_eq!(story.at(10, reply(1, ReplyOutcome::Failed)), []);
     assert_eq!(story.at(10, Input::Woken), [send_effect(2, KeepAliveRequest::Acquire)]);
-    assert_eq!(story.at(20, reply(2, Outcome::Refused)), [Effect::Refused]);
-    assert_eq!(story.at(30, reply(2, Outcome::Refused)), []);
+    assert_eq!(story.at(20, reply(2, ReplyOutcome::Refused)), [Effect::Refused]);
+    assert_eq!(story.at(30, reply(2, ReplyOutcome::Refused)), []);
 }
 
 #[test]
@@ -150,7 +150,7 @@ fn stop_releases_the_held_lease_and_later_grants() {
 fn queued_request_is_repeated_rarely() {
     let mut story = Harness::new();
     story.at(0, Input::Start);
-    assert_eq!(story.at(10, reply(1, Outcome::Queued)), []);
+    assert_eq!(story.at(10, reply(1, ReplyOutcome::Queued)), []);
     assert_eq!(story.keep_alive.wake_at(), Some(10_010_000));
     assert_eq!(story.at(9_000, valid_reply(1, 39_000)), [Effect::Held(Fence(7))]);
     assert!(story.is_held_at(38_754) && !story.is_held_at(38_755));

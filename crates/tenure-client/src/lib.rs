@@ -37,10 +37,10 @@ mod error;
 mod fence;
 mod hold;
 mod http;
+mod idempotency_key;
 mod keepalive;
 #[cfg(test)]
 mod keepalive_tests;
-mod key;
 mod settings;
 mod task_tracker;
 
@@ -51,8 +51,8 @@ pub use error::Error;
 pub use fence::{FenceFile, FenceFileError, FenceGate, StaleFence};
 pub use hold::{HeldLease, HoldError, HoldRequest, LeaseLost, QueuePosition, WaitLimit};
 pub use http::{InvalidUrl, TlsError};
-pub use keepalive::{AttemptId, Effect, Input, KeepAlive, KeepAliveRequest, Outcome};
-pub use key::{IdempotencyKey, InvalidKey, Secret};
+pub use idempotency_key::{IdempotencyKey, InvalidKey, Secret};
+pub use keepalive::{AttemptId, Effect, Input, KeepAlive, KeepAliveRequest, ReplyOutcome};
 pub use settings::{ClientBuilder, SettingsError};
 
 // What requests and answers are made of, so that a program needs this crate alone.

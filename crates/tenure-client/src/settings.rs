@@ -9,7 +9,7 @@ use thiserror::Error;
 
 use crate::client::Client;
 use crate::http::{Endpoint, HttpTransport, InvalidUrl, ServerAddress, TlsError, TrustRoots};
-use crate::key::Secret;
+use crate::idempotency_key::Secret;
 
 /// Makes a [`Client`]. Without an address it speaks to the socket on this machine.
 #[derive(Clone, Default)]

@@ -10,7 +10,7 @@ use subtle::ConstantTimeEq as _;
 use tenure_core::kernel::{Fence, Tick, TickDuration};
 use tenure_core::rules::time::{is_expired, remaining};
 
-use crate::millis::whole_millis;
+use crate::device_clock::whole_millis;
 use crate::permission_matrix::{CommandClass, CommandSource, OwnershipStatus, PermissionVerdict, evaluate};
 use crate::rejection::{
     BLOCKED, ControlRejection, ControlRejectionCode, EXPIRED, HELD, INVALID, REQUIRED, STREAM_REQUIRES_LEASE,

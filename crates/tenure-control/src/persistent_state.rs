@@ -7,7 +7,7 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::firmware::FirmwareImage;
+use crate::firmware::FirmwareInfo;
 use crate::light::{Presets, Settings};
 
 pub const VERSION: u64 = 1;
@@ -17,9 +17,9 @@ pub const VERSION: u64 = 1;
 pub struct PersistentState {
     pub settings: Settings,
     pub presets: Presets,
-    pub firmware: FirmwareImage,
+    pub firmware: FirmwareInfo,
     /// What runs from the next start on.
-    pub next_firmware: Option<FirmwareImage>,
+    pub next_firmware: Option<FirmwareInfo>,
 }
 
 impl Default for PersistentState {
@@ -27,7 +27,7 @@ impl Default for PersistentState {
         Self {
             settings: Settings::default(),
             presets: Presets::default(),
-            firmware: FirmwareImage::built_in(),
+            firmware: FirmwareInfo::built_in(),
             next_firmware: None,
         }
     }
@@ -96,9 +96,9 @@ struct StateFile {
     version: u64,
     settings: Settings,
     presets: Presets,
-    firmware: FirmwareImage,
+    firmware: FirmwareInfo,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    next_firmware: Option<FirmwareImage>,
+    next_firmware: Option<FirmwareInfo>,
 }
 
 impl From<PersistentState> for StateFile {

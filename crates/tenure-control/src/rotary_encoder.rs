@@ -59,26 +59,26 @@ pub const BINDINGS: [RotaryEncoderBinding; 4] = [
 /// What comes are no records of an input device, or they begin in the middle of one. There is no way to find the next
 /// beginning but to open it again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct OutOfSyncError;
+pub struct InputEventFramingError;
 
-impl fmt::Display for OutOfSyncError {
+impl fmt::Display for InputEventFramingError {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str("what it sends are no records of an input device")
     }
 }
 
-impl std::error::Error for OutOfSyncError {}
+impl std::error::Error for InputEventFramingError {}
 
 #[derive(Debug, Default)]
-pub struct RecordDecoder {
+pub struct InputEventDecoder {
     partial: Vec<u8>,
     /// The system's buffer was full and something is missing: what comes before the next report is not whole.
     is_torn: bool,
 }
 
-impl RecordDecoder {
+impl InputEventDecoder {
     /// Takes what came, and says what was done with the knob. A record may come in pieces.
-    pub fn feed(&mut self, bytes: &[u8]) -> Result<Vec<RotaryEncoderInput>, OutOfSyncError> {
+    pub fn feed(&mut self, bytes: &[u8]) -> Result<Vec<RotaryEncoderInput>, InputEventFramingError> {
         self.partial.extend_from_slice(bytes);
         let whole = self.partial.len() / RECORD_BYTES * RECORD_BYTES;
         let rest = self.partial.split_off(whole);
@@ -90,12 +90,12 @@ impl RecordDecoder {
         Ok(inputs)
     }
 
-    fn read(&mut self, record: &[u8]) -> Result<Option<RotaryEncoderInput>, OutOfSyncError> {
+    fn read(&mut self, record: &[u8]) -> Result<Option<RotaryEncoderInput>, InputEventFramingError> {
         let microseconds = i64::from_le_bytes(part(record, 8));
         let (kind, code) = (u16::from_le_bytes(part(record, 16)), u16::from_le_bytes(part(record, 18)));
         let value = i32::from_le_bytes(part(record, 20));
         if kind > EV_MAX || !(0..1_000_000).contains(&microseconds) {
-            return Err(OutOfSyncError);
+            return Err(InputEventFramingError);
         }
         match (kind, code) {
             (EV_SYN, SYN_DROPPED) => self.is_torn = true,
@@ -146,7 +146,7 @@ mod tests {
             (EV_SYN, SYN_REPORT, 0, None),
             (0x04, 4, 77, None),
         ] {
-            let found = RecordDecoder::default().feed(&record(kind, code, value)).unwrap();
+            let found = InputEventDecoder::default().feed(&record(kind, code, value)).unwrap();
             assert_eq!(found, Vec::from_iter(meaning), "{kind} {code} {value}");
         }
     }
@@ -155,7 +155,7 @@ mod tests {
     fn records_are_decoded_from_chunks_of_any_size() {
         let bytes = [record(EV_REL, 7, 2), record(EV_SYN, 0, 0), record(EV_KEY, 1, 1)].concat();
         for size in 1..=bytes.len() {
-            let mut records = RecordDecoder::default();
+            let mut records = InputEventDecoder::default();
             let found: Vec<_> = bytes.chunks(size).flat_map(|piece| records.feed(piece).unwrap()).collect();
             assert_eq!(
                 found,
@@ -173,7 +173,10 @@ mod tests {
             record(EV_SYN, SYN_REPORT, 0),
             record(EV_REL, 7, 1),
         ];
-        assert_eq!(RecordDecoder::default().feed(&bytes.concat()), Ok(vec![RotaryEncoderInput::Turned(1)]));
+        assert_eq!(
+            InputEventDecoder::default().feed(&bytes.concat()),
+            Ok(vec![RotaryEncoderInput::Turned(1)])
+        );
     }
 
     #[test]
@@ -181,9 +184,13 @@ mod tests {
         for bytes in
             [&[0xff; RECORD_BYTES][..], b"status\nstatus\nstatus\nstatus\n", &record(EV_MAX + 1, 0, 0)]
         {
-            assert_eq!(RecordDecoder::default().feed(bytes), Err(OutOfSyncError));
+            assert_eq!(InputEventDecoder::default().feed(bytes), Err(InputEventFramingError));
         }
         let bytes = [vec![0], record(EV_REL, 7, 1), record(EV_REL, 7, 1)].concat();
-        assert_eq!(RecordDecoder::default().feed(&bytes), Err(OutOfSyncError), "one byte too many");
+        assert_eq!(
+            InputEventDecoder::default().feed(&bytes),
+            Err(InputEventFramingError),
+            "one byte too many"
+        );
     }
 }

@@ -27,7 +27,7 @@ use crate::problem::{Problem, ProblemCode};
 const ALIASES: &[(&str, &str)] = &[("status", "device.status")];
 
 #[derive(Debug, Clone)]
-pub struct SerialRequest {
+pub struct SerialCommand {
     /// What the answer carries, so that programs know what it belongs to.
     pub id: Option<String>,
     pub action: SerialAction,
@@ -52,7 +52,7 @@ pub struct RejectedLine {
     pub problem: Problem,
 }
 
-pub fn parse_line(line: &str) -> Result<SerialRequest, RejectedLine> {
+pub fn parse_line(line: &str) -> Result<SerialCommand, RejectedLine> {
     let line = line.trim_matches(' ');
     if line.starts_with('{') {
         return read_json(line);
@@ -63,9 +63,10 @@ pub fn parse_line(line: &str) -> Result<SerialRequest, RejectedLine> {
     parse_command(name, id, fields)
 }
 
-fn read_json(line: &str) -> Result<SerialRequest, RejectedLine> {
+fn read_json(line: &str) -> Result<SerialCommand, RejectedLine> {
     let unread = |id, problem| Err(RejectedLine { id, problem });
-    let Ok(field_parser::JsonObject { fields: mut all, duplicate: is_twice }) = serde_json::from_str(line)
+    let Ok(field_parser::DuplicateCheckedObject { fields: mut all, duplicate: is_twice }) =
+        serde_json::from_str(line)
     else {
         let message = "The line begins like JSON and is not one object; `help` shows what a line can be";
         return unread(None, Problem::new(ProblemCode::InvalidJson, message));
@@ -94,14 +95,14 @@ fn parse_command(
     name: &str,
     id: Option<String>,
     fields: Result<Map<String, Value>, Problem>,
-) -> Result<SerialRequest, RejectedLine> {
+) -> Result<SerialCommand, RejectedLine> {
     if name == "help" || name == "?" {
-        return Ok(SerialRequest { id, action: SerialAction::Help });
+        return Ok(SerialCommand { id, action: SerialAction::Help });
     }
     let name = ALIASES.iter().find(|(short, _)| *short == name).map_or(name, |(_, long)| long);
     let problem = match find_command(name) {
         Some(row) if is_for_serial(row) => {
-            return Ok(SerialRequest { id, action: SerialAction::Command { row, fields } });
+            return Ok(SerialCommand { id, action: SerialAction::Command { row, fields } });
         }
         Some(row) => Problem::new(
             ProblemCode::Forbidden,

@@ -3,7 +3,7 @@
 use std::fs;
 
 /// Whether processes can be made to wait for an answer at their calls. Nothing, where the system does not say.
-pub fn has_user_notification() -> Option<bool> {
+pub fn has_seccomp_user_notification() -> Option<bool> {
     fs::read_to_string("/proc/sys/kernel/seccomp/actions_avail")
         .ok()
         .map(|text| has_notification_action(&text))

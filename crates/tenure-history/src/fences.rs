@@ -3,8 +3,8 @@
 use std::collections::HashMap;
 
 use crate::history::History;
+use crate::law::{Law, Violation};
 use crate::operation::{Operation, RequestIdentity};
-use crate::property::{Law, Violation};
 
 /// No fence was granted to two requests, and whoever asked after another was answered has a larger one.
 pub fn check(history: &History) -> Vec<Violation> {
@@ -54,12 +54,14 @@ fn decreasing_fences(history: &History, grants: &[(&Operation, u64)]) -> Vec<Vio
     let mut grants = grants.to_vec();
     grants.sort_by_key(|(operation, _)| first_sent_at(operation));
     let mut by_answer_time = grants.clone();
-    by_answer_time.sort_by_key(|(operation, _)| operation.latest());
+    by_answer_time.sort_by_key(|(operation, _)| operation.latest_effect_time());
     let mut answered = by_answer_time.into_iter().peekable();
     let mut highest: Option<(&Operation, u64)> = None;
     let mut violations = Vec::new();
     for (operation, fence) in grants {
-        while let Some(before) = answered.next_if(|(other, _)| other.latest() < first_sent_at(operation)) {
+        while let Some(before) =
+            answered.next_if(|(other, _)| other.latest_effect_time() < first_sent_at(operation))
+        {
             if highest.is_none_or(|(_, other)| other < before.1) {
                 highest = Some(before);
             }

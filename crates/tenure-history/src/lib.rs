@@ -11,14 +11,14 @@
 
 pub mod fences;
 mod history;
+mod law;
 pub mod ledger;
 pub mod linearizability;
 mod operation;
-mod property;
 
 pub use history::{History, HistoryReadError};
+pub use law::{Law, Violation};
 pub use operation::{
     Action, Grant, LeaseMode, LeaseRequest, ObservedLease, ObservedState, Operation, OperationResponse,
     RequestIdentity,
 };
-pub use property::{Law, Violation};

@@ -178,7 +178,7 @@ pub enum RequestIdentity<'a> {
 
 impl Operation {
     /// The last moment at which it can have taken effect.
-    pub fn latest(&self) -> u64 {
+    pub fn latest_effect_time(&self) -> u64 {
         self.ended.unwrap_or(u64::MAX)
     }
 

@@ -12,7 +12,7 @@ use crate::ledger::{Head, Seq};
 
 /// A BLAKE3 hash over a batch and, through the one before, over the whole ledger up to it.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Default)]
-pub struct Hash(pub [u8; 32]);
+pub struct ChainHash(pub [u8; 32]);
 
 /// Events that became durable together.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -24,15 +24,15 @@ pub struct Batch {
     /// The registrar's signature over what is in it.
     pub signature: Vec<u8>,
     /// The hash of this batch.
-    pub hash: Hash,
+    pub hash: ChainHash,
 }
 
 /// The hash of a batch whose bytes are `content`, after one with the hash `previous`.
-pub fn chain_hash(previous: Hash, content: &[u8]) -> Hash {
+pub fn chain_hash(previous: ChainHash, content: &[u8]) -> ChainHash {
     let mut hasher = blake3::Hasher::new();
     hasher.update(&previous.0);
     hasher.update(content);
-    Hash(*hasher.finalize().as_bytes())
+    ChainHash(*hasher.finalize().as_bytes())
 }
 
 impl Batch {
@@ -47,7 +47,7 @@ impl Batch {
     }
 
     /// The batch whose stored bytes are `content`. `None`: they are not a batch that begins at `first`.
-    pub(crate) fn decode(first: Seq, content: &[u8], hash: Hash) -> Option<Batch> {
+    pub(crate) fn decode(first: Seq, content: &[u8], hash: ChainHash) -> Option<Batch> {
         let stored = proto::Batch::decode(content).ok()?;
         let records: Vec<_> = stored.records.into_iter().map(decode_record).collect();
         let is_valid = stored.first_seq == first.0 && !records.is_empty();
@@ -97,7 +97,7 @@ impl BatchBytes {
     }
 
     /// What they say, with the hash that the ledger gave them; nothing if there are no events in it.
-    pub fn decode(&self, hash: Hash) -> Option<Batch> {
+    pub fn decode(&self, hash: ChainHash) -> Option<Batch> {
         Batch::decode(self.first, self.as_slice(), hash)
     }
 
@@ -117,13 +117,13 @@ impl BatchBytes {
     }
 }
 
-impl fmt::Debug for Hash {
+impl fmt::Debug for ChainHash {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(formatter, "{self}")
     }
 }
 
-impl fmt::Display for Hash {
+impl fmt::Display for ChainHash {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str(&hex::encode(self.0))
     }

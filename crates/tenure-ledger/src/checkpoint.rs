@@ -12,7 +12,7 @@ use prost::Message;
 use tenure_core::ledger::EventRecord;
 use tenure_core::proto;
 
-use crate::batch::Hash;
+use crate::batch::ChainHash;
 use crate::ledger::{Head, LedgerId, Seq};
 use crate::signing::{CheckpointSignature, KeyEntry, Keyring, LedgerSigningKey};
 
@@ -82,7 +82,7 @@ impl CheckpointHeader {
         Ok(CheckpointHeader {
             ledger: LedgerId(*ledger),
             epoch: u64::from_be_bytes(*epoch),
-            head: Head { seq: Seq(u64::from_be_bytes(*seq)), hash: Hash(*hash) },
+            head: Head { seq: Seq(u64::from_be_bytes(*seq)), hash: ChainHash(*hash) },
             keys: length(u64::from(u32::from_be_bytes(*keys)))?,
             state: length(u64::from_be_bytes(*state))?,
         })
@@ -133,14 +133,14 @@ impl Checkpoint {
     }
 
     /// Every entry about keys up to it, with its number.
-    pub fn keys(&self) -> Result<Vec<(u64, EventRecord)>, &'static str> {
+    pub fn key_entries(&self) -> Result<Vec<(u64, EventRecord)>, &'static str> {
         decode_keys(&self.bytes[HEADER_LENGTH..HEADER_LENGTH + self.header.keys])
     }
 
     /// The keys of the ledger at this point, after seeing that one of them signed this checkpoint.
     pub fn verify(&self) -> Result<Keyring, &'static str> {
         let mut keyring = Keyring::new(self.header.ledger);
-        for (seq, record) in self.keys()? {
+        for (seq, record) in self.key_entries()? {
             let entry =
                 KeyEntry::from_record(&record).ok().flatten().ok_or("an entry about a key cannot be read")?;
             keyring.apply(seq, &entry).map_err(|_| "an entry about a key does not follow")?;

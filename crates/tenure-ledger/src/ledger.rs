@@ -6,7 +6,7 @@ use tenure_core::kernel::{Fence, LedgerTag};
 use tenure_core::ledger::EventRecord;
 use thiserror::Error;
 
-use crate::batch::{Batch, BatchBytes, Hash};
+use crate::batch::{Batch, BatchBytes, ChainHash};
 use crate::checkpoint::Checkpoint;
 
 /// The number of an event. The first one is 1.
@@ -19,7 +19,7 @@ pub struct Head {
     /// The number of the last event; 0 when there is none.
     pub seq: Seq,
     /// The hash of the last batch; zeros when there is none.
-    pub hash: Hash,
+    pub hash: ChainHash,
 }
 
 impl Head {

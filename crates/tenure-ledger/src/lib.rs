@@ -13,13 +13,13 @@ mod checkpoint;
 pub mod embedded;
 mod encoded_records;
 mod ledger;
-mod memory;
+mod memory_ledger;
 pub mod signing;
 pub mod testing;
 
-pub use batch::{Batch, BatchBytes, Hash, chain_hash};
+pub use batch::{Batch, BatchBytes, ChainHash, chain_hash};
 pub use checkpoint::{Checkpoint, CheckpointHeader, CheckpointParts};
 pub use embedded::EmbeddedLedger;
 pub use encoded_records::EncodedRecords;
 pub use ledger::{AppendError, Head, Ledger, LedgerId, ReadError, Seq, SpaceLevel};
-pub use memory::MemoryLedger;
+pub use memory_ledger::MemoryLedger;

@@ -11,13 +11,13 @@
 //!             publish, answer, tell who waited         <- only after the write
 //! ```
 
+mod batch_settings;
 mod pending_batch;
 mod registrar;
 pub mod runtime;
-mod settings;
 mod tick_clock;
 
+pub use batch_settings::BatchSettings;
 pub use pending_batch::leaf_reference;
 pub use registrar::{AppendFailure, BatchWrite, Effect, Input, Registrar, Reply, RequestId, StartFailure};
-pub use settings::Settings;
 pub use tick_clock::TickClock;

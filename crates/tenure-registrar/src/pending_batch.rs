@@ -141,7 +141,7 @@ impl PendingBatch {
         // Now and not when it is written: then the disk would wait for it.
         let signature = leaf_reference(self.leaves.len());
         let anchor = state.clock().map_or(ClockAnchor::default(), |clock| clock.anchor);
-        self.records.push(&event, EncodeContext { tag: state.tag(), anchor, signature: &signature });
+        self.records.push(&event, EncodeContext { tag: state.ledger_tag(), anchor, signature: &signature });
         self.leaves.extend(Leaf::of_event(self.ledger, state, &event, &mut self.scratch));
         self.events.push(event);
     }

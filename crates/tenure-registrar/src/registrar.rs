@@ -10,8 +10,8 @@ use tenure_ledger::signing::{Leaf, LedgerId};
 use tenure_ledger::{EncodedRecords, SpaceLevel};
 use thiserror::Error;
 
+use crate::batch_settings::BatchSettings;
 use crate::pending_batch::{DecidedRequest, PendingBatch};
-use crate::settings::Settings;
 use crate::tick_clock::TickClock;
 
 /// Who is to be answered. The shell gives these out.
@@ -107,7 +107,7 @@ pub struct Registrar {
     serve_due: bool,
     clock: std::sync::Arc<str>,
     stamper: TickClock,
-    settings: Settings,
+    settings: BatchSettings,
     inbox: VecDeque<(RequestId, Command, Tick)>,
     in_flight: Option<PendingBatch>,
     /// What was decided meanwhile: the next to be written.
@@ -126,7 +126,7 @@ impl Registrar {
         state: KernelState,
         reading: ClockReading,
         wall_clock: u64,
-        settings: Settings,
+        settings: BatchSettings,
     ) -> Result<(Self, Vec<Effect>), StartFailure> {
         let stamper = TickClock::resume(&state, &reading);
         let at = stamper.last();
@@ -180,7 +180,7 @@ impl Registrar {
         if self.has_ended {
             return Some(answer(caller, Reply::Unavailable));
         }
-        if self.pending_requests() >= self.settings.max_waiting {
+        if self.pending_request_count() >= self.settings.max_waiting {
             return Some(answer(caller, Reply::Busy));
         }
         self.inbox.push_back((caller, command, now));
@@ -233,7 +233,7 @@ impl Registrar {
     }
 
     /// How many requests wait for the next write, decided or not.
-    pub fn pending_requests(&self) -> usize {
+    pub fn pending_request_count(&self) -> usize {
         self.inbox.len() + self.next_batch.answers.len()
     }
 

@@ -27,7 +27,7 @@ const OURS: u32 = 0xc000_00b7;
 #[cfg(target_arch = "x86_64")]
 const X32_SYSCALL_BIT: u32 = 0x4000_0000;
 
-pub(crate) fn build_program() -> Vec<sock_filter> {
+pub(crate) fn build_filter() -> Vec<sock_filter> {
     let mut program = vec![
         load(ARCHITECTURE_OFFSET),
         jump(IF_EQUAL, NATIVE_ARCHITECTURE, 1, 0),
@@ -89,7 +89,7 @@ mod tests {
 
     /// Runs the program as the system does.
     fn action_of(number: i64, arguments: [u32; 6], machine: u32) -> u32 {
-        let (program, mut accumulator, mut at) = (build_program(), 0, 0);
+        let (program, mut accumulator, mut at) = (build_filter(), 0, 0);
         loop {
             let sock_filter { code, jt, jf, k } = program[at];
             at += 1;

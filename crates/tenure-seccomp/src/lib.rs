@@ -15,12 +15,12 @@
 mod filter;
 mod listener;
 mod memory;
-mod syscalls;
 #[expect(
     unsafe_code,
     reason = "the one module that calls the system by itself; each block says why it is sound"
 )]
-mod system;
+mod raw_syscalls;
+mod syscalls;
 
 pub use listener::{Listener, Notification, Readiness};
 pub use memory::ProcessMemory;
@@ -36,5 +36,5 @@ use std::os::fd::OwnedFd;
 /// processes.
 pub fn install() -> io::Result<OwnedFd> {
     rustix::thread::set_no_new_privs(true)?;
-    system::install(&filter::build_program())
+    raw_syscalls::install(&filter::build_filter())
 }

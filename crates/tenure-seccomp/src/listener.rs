@@ -7,8 +7,8 @@ use libc::c_int;
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
 
+use crate::raw_syscalls;
 use crate::syscalls::{Syscall, syscall_by_number};
-use crate::system;
 
 /// One end of what [`crate::install`] makes. Whoever has it answers.
 #[derive(Debug)]
@@ -33,13 +33,13 @@ pub struct Readiness {
 
 impl Listener {
     pub fn new(descriptor: OwnedFd) -> Self {
-        system::enable_sync_wake_up(descriptor.as_fd());
+        raw_syscalls::enable_sync_wake_up(descriptor.as_fd());
         Self(descriptor)
     }
 
     /// The next call. Blocks until there is one; `None` if it was given up before it could be told.
     pub fn next(&self) -> io::Result<Option<Notification>> {
-        let notification = match system::receive(self.0.as_fd()) {
+        let notification = match raw_syscalls::receive(self.0.as_fd()) {
             Ok(notification) => notification,
             Err(error) if matches!(error.raw_os_error(), Some(libc::ENOENT | libc::EINTR)) => {
                 return Ok(None);
@@ -65,13 +65,13 @@ impl Listener {
 
     /// Whether a call still waits. If so, what was read of its process before was its own.
     pub fn is_pending(&self, id: u64) -> bool {
-        system::is_pending(self.0.as_fd(), id)
+        raw_syscalls::is_pending(self.0.as_fd(), id)
     }
 
     fn answer(&self, id: u64, error: c_int, flags: u32) {
         // Whoever is not there any more needs no answer. Another error cannot happen; if it did, the call would wait on,
         // which is closed too.
-        let _ = system::send(self.0.as_fd(), libc::seccomp_notif_resp { id, val: 0, error, flags });
+        let _ = raw_syscalls::send(self.0.as_fd(), libc::seccomp_notif_resp { id, val: 0, error, flags });
     }
 
     /// What there is to do now, without waiting for it.

@@ -7,17 +7,17 @@ use tokio::sync::watch;
 use crate::agents::AgentSettings;
 use crate::control::ControlApi;
 use crate::denial_log::DenialLog;
-use crate::files::{FileObserver, FilesApi};
+use crate::files::{FileEventObserver, FilesApi};
 use crate::http::HostNames;
 use crate::http::events::EventBuffer;
-use crate::intents::{Changes, IntentSecrets, IntentSettings, IntentsApi};
+use crate::intents::{IntentSecrets, IntentSessionWaker, IntentSettings, IntentsApi};
 use crate::metrics::Metrics;
-use crate::pools::Pools;
 use crate::registrar::RegistrarHandle;
-use crate::tokens::{AdminToken, TokenKey, TokenStore};
+use crate::resource_pools::ResourcePools;
+use crate::tokens::{AdminToken, LeaseTokenKey, TokenStore};
 
 pub(crate) struct Secrets {
-    pub(crate) token_key: TokenKey,
+    pub(crate) token_key: LeaseTokenKey,
     pub(crate) admin: AdminToken,
     pub(crate) api_tokens: TokenStore,
     pub(crate) intents: IntentSecrets,
@@ -25,7 +25,7 @@ pub(crate) struct Secrets {
 
 pub(crate) struct Apis {
     /// Names for any one of several resources.
-    pub(crate) pools: Pools,
+    pub(crate) pools: ResourcePools,
     pub(crate) control: ControlApi,
     pub(crate) intents: IntentSettings,
     pub(crate) agents: AgentSettings,
@@ -34,7 +34,7 @@ pub(crate) struct Apis {
 
 pub(crate) struct App {
     pub(crate) registrar: RegistrarHandle,
-    pub(crate) token_key: TokenKey,
+    pub(crate) token_key: LeaseTokenKey,
     pub(crate) admin: AdminToken,
     pub(crate) metrics: Arc<Metrics>,
     /// Why requests were refused, for whoever asks.
@@ -46,7 +46,7 @@ pub(crate) struct App {
     /// How this server is called on the network; nothing where it does not listen there.
     pub(crate) host_names: Option<HostNames>,
     /// Names for any one of several resources.
-    pub(crate) pools: Pools,
+    pub(crate) pools: ResourcePools,
     /// The device, and whose hand is on it.
     pub(crate) control: ControlApi,
     /// What is wanted, and what became of it.
@@ -71,10 +71,10 @@ impl App {
         let Secrets { token_key, admin, api_tokens, intents: intent_secrets } = secrets;
         let stop_requested = watch::Sender::new(false);
         let metrics = Arc::new(Metrics::new());
-        let changes = Changes::new(registrar.view(), control.controller.clone());
-        let observer = FileObserver::new(files.listeners(), changes.clone());
+        let session_waker = IntentSessionWaker::new(registrar.view(), control.controller.clone());
+        let observer = FileEventObserver::new(files.listeners(), session_waker.clone());
         let events = EventBuffer::start(registrar.event_feed(), metrics.clone(), observer);
-        let intents = IntentsApi::new(intents, intent_secrets, changes);
+        let intents = IntentsApi::new(intents, intent_secrets, session_waker);
         let denials = DenialLog::default();
         Self {
             registrar,

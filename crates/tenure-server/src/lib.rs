@@ -22,17 +22,17 @@ mod denial_log;
 mod files;
 mod http;
 mod intents;
+mod local_socket;
 mod metrics;
-mod pools;
 mod registrar;
+mod resource_pools;
 mod secret_file;
 mod server;
-mod socket;
 mod tls;
 mod tokens;
 
 pub use agents::AgentSettings;
-pub use control::gateway::{DeviceAddress, GatewaySettings, GatewayTimeouts, InvalidDevice};
+pub use control::gateway::{DeviceAddress, GatewaySettings, GatewayTimeouts, InvalidDeviceAddress};
 pub use control::{ControlSettings, DeviceStoreError, RotaryEncoderSettings, SerialSettings};
 pub use files::FileSettings;
 pub use http::accept::ConnectionLimits;
@@ -40,10 +40,10 @@ pub use http::origin::HostCheck;
 pub use intents::{
     EmptySecret, IntentSecret, IntentSecrets, IntentSettings, InvalidNetwork, Network, WorkerApi,
 };
-pub use pools::{MAX_MEMBERS, PoolError, Pools};
+pub use local_socket::{LocalSocketError, LocalSocketSettings};
 pub use registrar::{RegistrarError, RegistrarShutdownError};
+pub use resource_pools::{MAX_MEMBERS, ResourcePoolError, ResourcePools};
 pub use secret_file::SecretFileError;
 pub use server::{Server, Settings, StartError, StopError};
-pub use socket::{SocketError, SocketSettings};
 pub use tls::{TlsError, TlsFiles};
 pub use tokens::{AdminToken, InvalidAdminToken, TokenFileError};

@@ -8,7 +8,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use parking_lot::Mutex;
-use tenure_core::kernel::{Command, Fence, HashKey, KernelState, Limits, Tick};
+use tenure_core::kernel::{Command, Fence, HashSeed, KernelState, Limits, Tick};
 use tenure_ledger::embedded::LedgerOptions;
 use tenure_registrar::Reply;
 use tenure_registrar::runtime::{
@@ -19,7 +19,7 @@ use thiserror::Error;
 use tokio::runtime;
 use tokio::sync::{oneshot, watch};
 
-pub(crate) use self::queue::{AcquireOutcome, Grant, QueueOutcome, QueuedRequest};
+pub(crate) use self::queue::{AcquireOutcome, PendingGrant, QueueOutcome, QueuedRequest};
 use self::recovered_tickets::RecoveredTickets;
 use self::retry_queue::RetryQueue;
 pub(crate) use self::retry_queue::RevokeOnDrop;
@@ -75,7 +75,7 @@ impl RegistrarHandle {
             ledger,
             maintenance: routine,
             limits,
-            hash_key: hash_key()?,
+            hash_seed: hash_seed()?,
             ..ServiceOptions::default()
         };
         let service = RegistrarService::open(directory, options, Arc::new(clock))?;
@@ -158,7 +158,7 @@ impl RegistrarHandle {
         damaged.chain(service.problem()).collect()
     }
 
-    pub(crate) async fn ended(&self) {
+    pub(crate) async fn wait_until_ended(&self) {
         // An error means that the writer's thread is gone: the same.
         let _ = self.ended.clone().wait_for(|ended| *ended).await;
     }
@@ -179,12 +179,12 @@ impl Drop for RegistrarHandle {
     }
 }
 
-fn hash_key() -> Result<HashKey, RegistrarError> {
+fn hash_seed() -> Result<HashSeed, RegistrarError> {
     let number = || {
         getrandom::u64().map_err(|error| RegistrarError::System {
             what: "random bytes",
             source: std::io::Error::other(error.to_string()),
         })
     };
-    Ok(HashKey(number()?, number()?))
+    Ok(HashSeed(number()?, number()?))
 }

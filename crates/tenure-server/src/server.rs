@@ -18,12 +18,12 @@ use crate::files::{self, FileSettings, FilesApi};
 use crate::http::accept::{self, ConnectionLimits, Listeners};
 use crate::http::{self, HostNames};
 use crate::intents::{IntentSecrets, IntentSettings, WorkerApi};
-use crate::pools::Pools;
+use crate::local_socket::{LocalSocket, LocalSocketError, LocalSocketSettings};
 use crate::registrar::{RegistrarError, RegistrarHandle, RegistrarShutdownError};
+use crate::resource_pools::ResourcePools;
 use crate::secret_file::SecretFileError;
-use crate::socket::{Socket, SocketError, SocketSettings};
-use crate::tls::{Tls, TlsError, TlsFiles};
-use crate::tokens::{AdminToken, TokenClockReading, TokenFileError, TokenKey, TokenStore};
+use crate::tls::{ReloadableTls, TlsError, TlsFiles};
+use crate::tokens::{AdminToken, LeaseTokenKey, TokenClockReading, TokenFileError, TokenStore};
 
 /// What a server needs to know.
 pub struct Settings {
@@ -34,7 +34,7 @@ pub struct Settings {
     /// What else this server is called, beside its addresses and what its certificate says: what `Host` may say.
     pub hosts: Vec<String>,
     /// Where to listen for users of this machine.
-    pub socket: Option<SocketSettings>,
+    pub socket: Option<LocalSocketSettings>,
     /// How many connections there may be, and for how long.
     pub limits: ConnectionLimits,
     /// Where the ledger and the secrets are.
@@ -43,7 +43,7 @@ pub struct Settings {
     /// What is done beside its writer, and when.
     pub maintenance: MaintenanceOptions,
     /// Names for any one of several resources.
-    pub pools: Pools,
+    pub pools: ResourcePools,
     pub control: ControlSettings,
     /// Intents, and who may send them.
     pub intents: IntentSettings,
@@ -69,7 +69,7 @@ impl Settings {
             data: data.into(),
             ledger: LedgerOptions::default(),
             maintenance: MaintenanceOptions::default(),
-            pools: Pools::default(),
+            pools: ResourcePools::default(),
             control: ControlSettings::default(),
             intents: IntentSettings::default(),
             agents: AgentSettings::default(),
@@ -100,7 +100,7 @@ pub enum StartError {
     #[error(transparent)]
     Tls(#[from] TlsError),
     #[error(transparent)]
-    Socket(#[from] SocketError),
+    Socket(#[from] LocalSocketError),
     /// The address is taken, or not ours.
     #[error("cannot listen on {address}; stop what listens there, or choose another --listen")]
     Listen {
@@ -130,9 +130,9 @@ pub struct StopError(#[from] RegistrarShutdownError);
 pub struct Server {
     app: Arc<App>,
     address: Option<SocketAddr>,
-    tls: Option<Arc<Tls>>,
-    socket: Option<Socket>,
-    socket_error: Option<SocketError>,
+    tls: Option<Arc<ReloadableTls>>,
+    socket: Option<LocalSocket>,
+    socket_bind_error: Option<LocalSocketError>,
     accepting: JoinHandle<()>,
 }
 
@@ -151,7 +151,7 @@ impl Server {
         if let Some(address) = listen.filter(|address| !address.ip().is_loopback() && tls.is_none()) {
             return Err(StartError::NotLoopback(address));
         }
-        let tls = tls.map(Tls::open).transpose()?.map(Arc::new);
+        let tls = tls.map(ReloadableTls::open).transpose()?.map(Arc::new);
         // First, because it changes nothing: a second server finds the address taken before it touches the ledger.
         let bound = match listen {
             Some(address) => Some(bind(address).await?),
@@ -164,7 +164,7 @@ impl Server {
             // The ledger first: with it comes the directory, and the lock under which the secrets are made.
             let registrar =
                 RegistrarHandle::open(&data, ledger, routine, file_settings.limits(agents.limits()))?;
-            let tokens = TokenKey::open(&data)?;
+            let tokens = LeaseTokenKey::open(&data)?;
             let admin = admin_token.map_or_else(|| AdminToken::open(&data), Ok)?;
             let api_tokens = TokenStore::open(&data, TokenClockReading::read())?;
             let control = ControlApi::open(&control, &data, &registrar)?;
@@ -188,7 +188,7 @@ impl Server {
         let (metrics, stop) = (app.metrics.clone(), app.stop_signal());
         let serving = accept::serve(listeners, http::router(app.clone()), limits, metrics, stop);
         let accepting = tokio::spawn(serving);
-        Ok(Self { app, address, tls, socket, socket_error: no_socket, accepting })
+        Ok(Self { app, address, tls, socket, socket_bind_error: no_socket, accepting })
     }
 
     /// Where it listens on the network, with the real port.
@@ -207,8 +207,8 @@ impl Server {
     }
 
     /// Why there is no local socket, though one was wished for.
-    pub fn socket_error(&self) -> Option<&SocketError> {
-        self.socket_error.as_ref()
+    pub fn socket_bind_error(&self) -> Option<&LocalSocketError> {
+        self.socket_bind_error.as_ref()
     }
 
     /// Reads the certificate and its key again. If they cannot be used, what was in use still is.
@@ -229,8 +229,8 @@ impl Server {
 
     /// Waits until the server cannot answer any more, though nobody stopped it: the disk failed.
     /// [`Self::stop`] then says what happened.
-    pub async fn ended(&self) {
-        self.app.registrar.ended().await;
+    pub async fn wait_until_ended(&self) {
+        self.app.registrar.wait_until_ended().await;
     }
 
     /// What its parts are tested with.
@@ -269,12 +269,15 @@ async fn bind(address: SocketAddr) -> Result<(TcpListener, SocketAddr), StartErr
     Ok((listener, address))
 }
 
-type LocalListener = (Option<Socket>, Option<UnixListener>, Option<SocketError>);
+type LocalListener = (Option<LocalSocket>, Option<UnixListener>, Option<LocalSocketError>);
 
 /// Listens on the local socket. Where nobody chose it and there is another way in, it can be done without.
-fn listen_locally(place: Option<&SocketSettings>, is_on_network: bool) -> Result<LocalListener, SocketError> {
+fn listen_locally(
+    place: Option<&LocalSocketSettings>,
+    is_on_network: bool,
+) -> Result<LocalListener, LocalSocketError> {
     let Some(place) = place else { return Ok((None, None, None)) };
-    match Socket::listen(place) {
+    match LocalSocket::listen(place) {
         Ok((socket, listener)) => Ok((Some(socket), Some(listener), None)),
         Err(error) if !place.is_explicit && is_on_network => Ok((None, None, Some(error))),
         Err(error) => Err(error),

@@ -50,7 +50,7 @@ pub enum TlsError {
     },
 }
 
-pub(crate) struct Tls {
+pub(crate) struct ReloadableTls {
     files: TlsFiles,
     current: RwLock<Arc<LoadedTlsConfig>>,
 }
@@ -60,7 +60,7 @@ struct LoadedTlsConfig {
     certificate: CertificateDer<'static>,
 }
 
-impl Tls {
+impl ReloadableTls {
     pub(crate) fn open(files: TlsFiles) -> Result<Self, TlsError> {
         let current = RwLock::new(Arc::new(read(&files)?));
         Ok(Self { files, current })
@@ -78,7 +78,7 @@ impl Tls {
     }
 
     /// Whether the certificate is for a server of this name.
-    pub(crate) fn is_for(&self, name: &str) -> bool {
+    pub(crate) fn is_valid_for_host(&self, name: &str) -> bool {
         let current = self.current();
         let Ok(name) = ServerName::try_from(name) else { return false };
         let certificate = ParsedCertificate::try_from(&current.certificate);

@@ -7,27 +7,27 @@ use tenure_core::kernel::{
 };
 use tenure_registrar::{Effect, Reply};
 
-use crate::log::Log;
+use crate::simulation_log::SimulationLog;
 
 /// Counts what a server did, and adds it to the records digest.
-pub fn record_server_effect(effect: &Effect, log: &mut Log) {
-    log.records().add(effect);
+pub fn record_server_effect(effect: &Effect, log: &mut SimulationLog) {
+    log.records_digest().add(effect);
     match effect {
-        Effect::Publish(events) => events.iter().for_each(|event| log.count(event_kind(event))),
-        Effect::Answer { reply, .. } => log.count(reply_kind(reply)),
-        Effect::Served { .. } => log.count("waiter served"),
-        Effect::Unserved { .. } => log.count("waiter not served"),
-        Effect::Append(_) => log.count("write"),
-        Effect::StepDown(_) => log.count("step down"),
+        Effect::Publish(events) => events.iter().for_each(|event| log.record_coverage(event_kind(event))),
+        Effect::Answer { reply, .. } => log.record_coverage(reply_kind(reply)),
+        Effect::Served { .. } => log.record_coverage("waiter served"),
+        Effect::Unserved { .. } => log.record_coverage("waiter not served"),
+        Effect::Append(_) => log.record_coverage("write"),
+        Effect::StepDown(_) => log.record_coverage("step down"),
     }
 }
 
-pub fn record_client_effect(effect: &ClientEffect, log: &mut Log) {
+pub fn record_client_effect(effect: &ClientEffect, log: &mut SimulationLog) {
     match effect {
-        ClientEffect::Send { .. } => log.count("message sent"),
-        ClientEffect::Held(_) => log.count("client holds"),
-        ClientEffect::Lost => log.count("client lost its lease"),
-        ClientEffect::Refused => log.count("client refused"),
+        ClientEffect::Send { .. } => log.record_coverage("message sent"),
+        ClientEffect::Held(_) => log.record_coverage("client holds"),
+        ClientEffect::Lost => log.record_coverage("client lost its lease"),
+        ClientEffect::Refused => log.record_coverage("client refused"),
     }
 }
 

@@ -14,13 +14,13 @@ mod files;
 mod golden;
 mod host;
 pub mod invariants;
-mod log;
-mod random;
+mod random_scenario;
 mod records_digest;
 mod rng;
 mod run;
+mod simulation_log;
 mod storage;
 
 pub use golden::GoldenDigests;
-pub use log::EventCoverage;
 pub use run::{SeedReport, run_agents, run_files, run_seed};
+pub use simulation_log::EventCoverage;

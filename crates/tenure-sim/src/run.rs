@@ -6,17 +6,17 @@ use crate::agents::AgentsScenario;
 use crate::clients::ClientsScenario;
 use crate::files::FilesScenario;
 use crate::invariants::{InvariantResult, Violation};
-use crate::log::{EventCoverage, Log};
-use crate::random::RandomScenario;
+use crate::random_scenario::RandomScenario;
+use crate::simulation_log::{EventCoverage, SimulationLog};
 
 /// A world that follows from its seed.
 pub trait Scenario: Sized {
     /// The world of a seed, before anything happened.
     fn new(seed: u64) -> Self;
     /// Lets the next thing happen, and checks every law.
-    fn step(&mut self, log: &mut Log) -> InvariantResult;
+    fn step(&mut self, log: &mut SimulationLog) -> InvariantResult;
     /// Ends all faults, and checks that everything comes to its end.
-    fn wind_down(&mut self, log: &mut Log) -> InvariantResult;
+    fn wind_down(&mut self, log: &mut SimulationLog) -> InvariantResult;
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -56,7 +56,7 @@ pub fn run_files(seed: u64, steps: u64, keep_lines: bool) -> SeedReport {
 }
 
 fn run<S: Scenario>(seed: u64, steps: u64, keep_lines: bool) -> SeedReport {
-    let mut log = if keep_lines { Log::with_lines() } else { Log::digest_only() };
+    let mut log = if keep_lines { SimulationLog::with_lines() } else { SimulationLog::digest_only() };
     let mut taken = 0;
     // A panic in the code under test is a broken law like any other, and must leave its log behind.
     let outcome = catch_unwind(AssertUnwindSafe(|| {
@@ -76,7 +76,7 @@ fn run<S: Scenario>(seed: u64, steps: u64, keep_lines: bool) -> SeedReport {
             Some(Violation(format!("panic: {message}")))
         }
     };
-    let (digest, records_digest) = (log.digest(), log.records().finish());
+    let (digest, records_digest) = (log.digest(), log.records_digest().finish());
     let (coverage, lines) = (log.coverage().clone(), log.lines().to_vec());
     SeedReport { seed, steps: taken, digest, records_digest, violation, coverage, lines }
 }

@@ -7,7 +7,7 @@
 
 use std::sync::Arc;
 
-use tenure_core::kernel::{HashKey, KernelState, Limits, Tick, TickDuration};
+use tenure_core::kernel::{HashSeed, KernelState, Limits, Tick, TickDuration};
 use tenure_core::ledger::EventRecord;
 use tenure_ledger::embedded::{LedgerOptions, LedgerRecovery, OpenError, Retention};
 use tenure_ledger::signing::LedgerSigningKey;
@@ -17,8 +17,8 @@ use tenure_registrar::AppendFailure;
 
 use crate::host::TAG;
 use crate::invariants::{Violation, ensure};
-use crate::log::Log;
 use crate::rng::Rng;
+use crate::simulation_log::SimulationLog;
 
 /// Small, so that rotations happen all the time.
 const SEGMENT_SIZE: u64 = 16_384;
@@ -62,8 +62,8 @@ impl Storage {
     pub fn open(
         &mut self,
         limits: &Limits,
-        key: HashKey,
-        log: &mut Log,
+        hash_seed: HashSeed,
+        log: &mut SimulationLog,
     ) -> Result<Option<RecoveredLedger>, Violation> {
         // Whatever was still to fail does not: a new process, another moment.
         self.disk.clear_faults();
@@ -82,21 +82,21 @@ impl Storage {
             if self.rng.percent(3) {
                 self.schedule_fault();
             }
-            match self.try_open(limits, key, log) {
+            match self.try_open(limits, hash_seed, log) {
                 Ok(found) => {
                     // The crash that did not come.
                     self.disk.crash_after(u64::MAX);
                     return Ok(Some(found));
                 }
                 Err(_) if self.disk.is_powered_off() => {
-                    log.count("went off while starting");
+                    log.record_coverage("went off while starting");
                     self.is_power_cut_due = self.rng.percent(50);
                 }
                 Err(OpenError::Io(error)) if error.raw_os_error() == Some(EIO) => {
-                    log.count("device failed while starting");
+                    log.record_coverage("device failed while starting");
                 }
                 Err(OpenError::Io(source) | OpenError::NoSpace { source, .. }) if is_full(&source) => {
-                    log.count("no room to start");
+                    log.record_coverage("no room to start");
                     return Ok(None);
                 }
                 Err(error) => return Err(Violation(format!("the ledger does not open: {error:?}"))),
@@ -107,8 +107,8 @@ impl Storage {
     fn try_open(
         &mut self,
         limits: &Limits,
-        key: HashKey,
-        log: &mut Log,
+        hash_seed: HashSeed,
+        log: &mut SimulationLog,
     ) -> Result<RecoveredLedger, OpenError> {
         let options = LedgerOptions { segment_size: SEGMENT_SIZE, reserve: 4 * SEGMENT_SIZE, witness: None };
         let mut recovery = LedgerRecovery::begin_on(Arc::new(self.disk.clone()), options)?;
@@ -118,18 +118,19 @@ impl Storage {
         let checkpoint = recovery.take_checkpoint();
         let (state, after) = match &checkpoint {
             Some(checkpoint) => {
-                let state = KernelState::restore(unpadded(checkpoint.state()), TAG, limits.clone(), key);
+                let state =
+                    KernelState::restore(unpadded(checkpoint.state()), TAG, limits.clone(), hash_seed);
                 let state = state.map_err(|error| OpenError::Io(std::io::Error::other(error)))?;
                 (state, checkpoint.header.head.seq.0)
             }
-            None => (KernelState::new(TAG, limits.clone(), key), 0),
+            None => (KernelState::new(TAG, limits.clone(), hash_seed), 0),
         };
         let mut records = Vec::new();
         while let Some(batch) = recovery.next_batch()? {
             records.extend(batch.records);
         }
         self.ledger = Some(recovery.finish()?);
-        log.count(if after > 0 { "opened from a checkpoint" } else { "opened from the beginning" });
+        log.record_coverage(if after > 0 { "opened from a checkpoint" } else { "opened from the beginning" });
         Ok(RecoveredLedger { state, after, records })
     }
 

@@ -32,9 +32,9 @@ pub fn code_for_signal(signal: i32) -> u8 {
 }
 
 #[derive(Debug)]
-pub struct ProcessExit(Option<AsyncFd<OwnedFd>>);
+pub struct AsyncExitWatch(Option<AsyncFd<OwnedFd>>);
 
-impl ProcessExit {
+impl AsyncExitWatch {
     /// Watches this process, if there is one and it can be watched.
     pub fn new(process: Option<&ProcessId>) -> Self {
         Self(process.and_then(|process| watch(process).ok().flatten()))

@@ -8,7 +8,7 @@ use tenure_ledger::embedded::{CopyError, OpenError};
 use tenure_registrar::runtime::{LedgerVerificationError, ReplayError, RestoreFailure, ServiceError};
 
 use crate::exit;
-use crate::message::{format_error, print_stderr};
+use crate::terminal_message::{format_error, print_stderr};
 
 /// What is said on standard error, and the exit code.
 #[derive(Debug)]

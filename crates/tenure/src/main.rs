@@ -4,16 +4,16 @@ mod client;
 mod command;
 mod configuration;
 mod daemon;
-mod descriptors;
 mod duration;
 mod exit;
 mod failure;
+mod fd_transfer;
 mod guard;
 mod mcp;
-mod message;
 mod output;
 mod process_supervisor;
 mod seccomp_probe;
+mod terminal_message;
 mod worker;
 
 use std::process::ExitCode;

@@ -19,7 +19,7 @@ pub struct TestClient {
 
 /// A lease that was acknowledged.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct HeldLease {
+pub struct AcknowledgedLease {
     pub id: String,
     pub token: String,
     pub fence: u64,
@@ -58,7 +58,7 @@ impl TestClient {
         let mut headers = vec![format!("Host: {}", self.address), bearer(&self.admin)];
         headers.push("Content-Type: application/json".into());
         headers.extend(key.map(|key| format!("Idempotency-Key: {key}")));
-        let request = http::request(line, headers, body);
+        let request = http::format_request(line, headers, body);
         self.stream.get_mut().write_all(request.as_bytes())
     }
 
@@ -68,13 +68,13 @@ impl TestClient {
     }
 
     /// Renews, for as long as it was granted.
-    pub fn renew(&mut self, lease: &HeldLease) -> io::Result<Response> {
+    pub fn renew(&mut self, lease: &AcknowledgedLease) -> io::Result<Response> {
         let line = format!("POST /v1/leases/{}/renew", lease.id);
         self.request(&line, None, &json!({"token": lease.token}).to_string())
     }
 
     /// Releases.
-    pub fn release(&mut self, lease: &HeldLease) -> io::Result<Response> {
+    pub fn release(&mut self, lease: &AcknowledgedLease) -> io::Result<Response> {
         let line = format!("POST /v1/leases/{}/release", lease.id);
         self.request(&line, None, &json!({"token": lease.token}).to_string())
     }
@@ -95,10 +95,10 @@ impl TestClient {
 impl Response {
     /// The lease that was granted; panics if none was.
     #[track_caller]
-    pub fn held_lease(&self) -> HeldLease {
+    pub fn held_lease(&self) -> AcknowledgedLease {
         assert_eq!(self.status, 201, "{self:?}");
         let (id, token) = self.lease_id_and_token();
-        HeldLease {
+        AcknowledgedLease {
             id,
             token,
             fence: self.body["lease"]["fence"].as_u64().unwrap(),

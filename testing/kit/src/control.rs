@@ -18,7 +18,7 @@ pub struct ControlClient {
 
 /// A lease, as its owner knows it.
 #[derive(Clone)]
-pub struct ControlLease {
+pub struct ControlLeaseCredentials {
     pub id: String,
     pub token: String,
 }
@@ -33,7 +33,7 @@ pub fn run_on_each_clock(story: impl Fn(&TestServer)) {
 }
 
 /// A server on which a lease lasts for so long. The device's clock wraps a second after its start.
-pub fn start_with_ttl(ttl_ms: u32) -> TestServer {
+pub fn start_control_server(ttl_ms: u32) -> TestServer {
     let change = |settings: &mut tenure_server::Settings| {
         settings.control.ttl_ms = ttl_ms;
         settings.control.millis_at_start = u32::MAX - 999;
@@ -159,20 +159,20 @@ impl ControlClient {
 
     /// Gets the lease.
     #[track_caller]
-    pub fn acquire(&mut self, name: &str) -> ControlLease {
+    pub fn acquire(&mut self, name: &str) -> ControlLeaseCredentials {
         let answer = self.try_acquire(name);
         assert_eq!(answer["type"], "control.acquired", "{answer}");
-        ControlLease {
+        ControlLeaseCredentials {
             id: json_string(&answer["data"]["leaseId"]),
             token: json_string(&answer["data"]["leaseToken"]),
         }
     }
 
-    pub fn heartbeat(&mut self, lease: &ControlLease) -> Value {
+    pub fn heartbeat(&mut self, lease: &ControlLeaseCredentials) -> Value {
         self.request("control.heartbeat", &lease.credentials())
     }
 
-    pub fn release(&mut self, lease: &ControlLease) -> Value {
+    pub fn release(&mut self, lease: &ControlLeaseCredentials) -> Value {
         self.request("control.release", &lease.credentials())
     }
 
@@ -186,7 +186,7 @@ impl ControlClient {
     }
 }
 
-impl ControlLease {
+impl ControlLeaseCredentials {
     pub fn credentials(&self) -> Value {
         json!({ "leaseId": self.id, "leaseToken": self.token })
     }

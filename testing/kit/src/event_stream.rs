@@ -47,12 +47,17 @@ fn request(server: &TestServer, token: &str, path: &str, last_event_id: Option<&
 }
 
 /// Listens as an administrator.
-pub fn listen(server: &TestServer, path: &str, last_event_id: Option<&str>) -> SseStream {
-    listen_as(server, &server.token, path, last_event_id)
+pub fn open_event_stream(server: &TestServer, path: &str, last_event_id: Option<&str>) -> SseStream {
+    open_event_stream_as(server, &server.token, path, last_event_id)
 }
 
 /// Listens with this token.
-pub fn listen_as(server: &TestServer, token: &str, path: &str, last_event_id: Option<&str>) -> SseStream {
+pub fn open_event_stream_as(
+    server: &TestServer,
+    token: &str,
+    path: &str,
+    last_event_id: Option<&str>,
+) -> SseStream {
     let mut reader = BufReader::new(request(server, token, path, last_event_id));
     let mut head = String::new();
     while !head.ends_with("\r\n\r\n") {

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use serde_json::{Value, json};
-use tenure_server::{FileSettings, SocketSettings};
+use tenure_server::{FileSettings, LocalSocketSettings};
 
 use crate::http::{self, Response, json_string};
 use crate::process::FakeAgent;
@@ -23,11 +23,11 @@ const LATE_VARIABLE: &str = "TENURE_TEST_LATE";
 const SENDER_TEST: &str = "files::a_request_of_an_agent";
 
 /// A repository, and a server that is asked for its files over the local socket.
-pub struct FileServer {
+pub struct FilesApiServer {
     pub server: TestServer,
 }
 
-impl FileServer {
+impl FilesApiServer {
     /// A repository with `a` and `b`. The one retry is due at once.
     pub fn start() -> Self {
         Self::start_with(FileSettings { retry_ms: 1, ..FileSettings::default() })
@@ -45,7 +45,7 @@ impl FileServer {
             fs::write(repository.join(name), name).unwrap();
         }
         let server = TestServer::start_in(folder, |settings| {
-            settings.socket = Some(SocketSettings { path, users: Vec::new(), is_explicit: true });
+            settings.socket = Some(LocalSocketSettings { path, users: Vec::new(), is_explicit: true });
             settings.files = files;
         });
         Self { server: server.unwrap() }
@@ -89,7 +89,7 @@ pub struct FileAgent {
 }
 
 impl FileAgent {
-    pub fn start(server: &FileServer, session: &str) -> Self {
+    pub fn start(server: &FilesApiServer, session: &str) -> Self {
         let mut like = Command::new("");
         like.envs(std::env::vars_os()).env("PROGRAM", std::env::current_exe().unwrap());
         let agent =
@@ -104,7 +104,8 @@ impl FileAgent {
 
     fn request_in_role(&mut self, role: &str, line: &str, body: &Value) -> Response {
         let folder = &self.agent.folder;
-        fs::write(folder.join("request"), http::socket_request(line, &[], &body_of(line, body))).unwrap();
+        fs::write(folder.join("request"), http::format_socket_request(line, &[], &body_of(line, body)))
+            .unwrap();
         fs::write(folder.join("socket"), self.socket.to_str().unwrap()).unwrap();
         let answer = folder.join("answer");
         let _ = fs::remove_file(&answer);

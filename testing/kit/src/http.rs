@@ -21,7 +21,7 @@ pub struct Response {
 }
 
 /// A request with these header lines. `Connection: close` is one of them where the response is read to its end.
-pub fn request<H: AsRef<str>>(line: &str, headers: impl IntoIterator<Item = H>, body: &str) -> String {
+pub fn format_request<H: AsRef<str>>(line: &str, headers: impl IntoIterator<Item = H>, body: &str) -> String {
     let mut request = format!("{line} HTTP/1.1\r\n");
     for header in headers {
         request.push_str(header.as_ref());
@@ -45,13 +45,13 @@ pub fn exchange(mut stream: impl Read + Write, request: &[u8]) -> Response {
 pub fn request_on_socket(path: &Path, line: &str, headers: &[&str], body: &str) -> Response {
     let stream = UnixStream::connect(path).unwrap();
     stream.set_read_timeout(Some(LIMIT)).unwrap();
-    exchange(stream, socket_request(line, headers, body).as_bytes())
+    exchange(stream, format_socket_request(line, headers, body).as_bytes())
 }
 
 /// The bytes of such a request.
-pub fn socket_request(line: &str, headers: &[&str], body: &str) -> String {
+pub fn format_socket_request(line: &str, headers: &[&str], body: &str) -> String {
     let own = ["Connection: close", "Content-Type: application/json"];
-    request(line, own.iter().chain(headers), body)
+    format_request(line, own.iter().chain(headers), body)
 }
 
 /// Reads until the server closes. A stream of events never ends: what has come so far shows that it is one.

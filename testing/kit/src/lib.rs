@@ -26,8 +26,8 @@ pub mod wait;
 pub mod websocket;
 pub mod wled;
 
-pub use crate::client::{HeldLease, TestClient};
-pub use crate::event_stream::{listen, listen_as};
+pub use crate::client::{AcknowledgedLease, TestClient};
+pub use crate::event_stream::{open_event_stream, open_event_stream_as};
 pub use crate::home::TestHome;
 pub use crate::http::{
     Response, bearer, exchange_keep_alive, json_string, read_to_end, request_on_socket, unix_milliseconds,

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdout, Command, Stdio};
 
 use crate::client::TestClient;
-use crate::http::{self, Response, bearer, request};
+use crate::http::{self, Response, bearer, format_request};
 use crate::leak_recorder;
 use crate::process::{CommandOutput, signal};
 use crate::wait::LIMIT;
@@ -133,7 +133,7 @@ impl ServerProcess {
         stream.set_read_timeout(Some(LIMIT)).unwrap();
         let own = [format!("Host: {}", self.address), bearer(token), "Connection: close".into()];
         let headers = own.into_iter().chain(["Content-Type: application/json".into()]);
-        http::exchange(stream, request(line, headers, body).as_bytes())
+        http::exchange(stream, format_request(line, headers, body).as_bytes())
     }
 }
 

@@ -9,7 +9,7 @@ use tempfile::TempDir;
 use tenure_server::{Server, Settings, StartError, StopError, TlsError, WorkerApi};
 use tokio::runtime::Runtime;
 
-use crate::http::{self, Response, bearer, json_string, request};
+use crate::http::{self, Response, bearer, format_request, json_string};
 use crate::wait::LIMIT;
 use crate::{leak_recorder, openapi};
 
@@ -129,7 +129,7 @@ impl TestServer {
 
     /// Waits until it cannot go on.
     pub fn wait_until_ended(&self) {
-        self.block_on(self.server.as_ref().unwrap().ended());
+        self.block_on(self.server.as_ref().unwrap().wait_until_ended());
     }
 
     pub fn connect(&self) -> TcpStream {
@@ -147,7 +147,7 @@ impl TestServer {
     #[track_caller]
     pub fn request(&self, line: &str, headers: &[String], body: &str) -> Response {
         let own = [format!("Host: {}", self.address), "Connection: close".into()];
-        let answer = self.exchange(request(line, own.iter().chain(headers), body).as_bytes());
+        let answer = self.exchange(format_request(line, own.iter().chain(headers), body).as_bytes());
         openapi::assert_documented(line, &answer);
         answer
     }
@@ -193,7 +193,7 @@ impl TestServer {
         headers.push("Content-Type: application/json".into());
         headers.extend(key.map(|key| format!("Idempotency-Key: {key}")));
         let mut stream = self.connect();
-        let request = request(&format!("POST {path}"), headers, &body.to_string());
+        let request = format_request(&format!("POST {path}"), headers, &body.to_string());
         stream.write_all(request.as_bytes()).unwrap();
         stream
     }

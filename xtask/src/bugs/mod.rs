@@ -179,7 +179,7 @@ impl<'a> Sandbox<'a> {
 
 /// Runs to the end and returns what was written to standard error.
 fn run_with_report(cmd: Cmd<'_>) -> Result<(ExitStatus, String), TaskError> {
-    let mut command = process::command(cmd);
+    let mut command = process::without_cargo_variables(cmd);
     let output = command.stdout(Stdio::inherit()).output();
     let output = output.map_err(|error| process::not_started(&command, &error))?;
     Ok((output.status, String::from_utf8_lossy(&output.stderr).into_owned()))

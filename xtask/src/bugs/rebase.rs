@@ -35,8 +35,10 @@ fn rebased(shell: &Shell, old: &str, patch: &Patch) -> Result<Result<String, &'s
     let Some(planted) = planted(shell, old, patch)? else {
         return Ok(Err("does not apply to the old commit"));
     };
-    let mut merge =
-        process::command(cmd!(shell, "git merge-tree --write-tree --merge-base {old} HEAD {planted}"));
+    let mut merge = process::without_cargo_variables(cmd!(
+        shell,
+        "git merge-tree --write-tree --merge-base {old} HEAD {planted}"
+    ));
     let output = merge.stderr(Stdio::inherit()).output();
     let output = output.map_err(|error| process::not_started(&merge, &error))?;
     match output.status.code() {

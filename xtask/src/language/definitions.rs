@@ -7,15 +7,15 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
-use super::lexer::{Language, Parts, pattern};
+use super::lexer::{CodeAndProse, FileLanguage, pattern};
 
-impl Parts {
+impl CodeAndProse {
     /// Every name where it is defined, with its offset.
     pub fn names(&self) -> BTreeMap<usize, &str> {
         let mut names = BTreeMap::new();
         match self.language {
-            Language::Rust => self.rust_names(&mut names),
-            Language::Python => self.python_names(&mut names),
+            FileLanguage::Rust => self.rust_names(&mut names),
+            FileLanguage::Python => self.python_names(&mut names),
             _ => {}
         }
         names
@@ -193,8 +193,8 @@ pub fn words_of(name: &str) -> Vec<String> {
 mod tests {
     use super::*;
 
-    fn names(language: Language, text: &str) -> Vec<String> {
-        Parts::new(language, text).names().into_values().map(str::to_owned).collect()
+    fn names(language: FileLanguage, text: &str) -> Vec<String> {
+        CodeAndProse::new(language, text).names().into_values().map(str::to_owned).collect()
     }
 
     #[test]
@@ -202,7 +202,7 @@ mod tests {
         let text = "pub(crate) const fn a<T: Fn(u8) -> u8>(b: T, (c, d): (T, T)) {}\nstruct E<T> {\n    pub f: T,\n}\n\
                     enum G {\n    H(I),\n    J { k: u8 },\n}\nconst L: u8 = 1;\nstatic mut M: u8 = 1;\nmod n;\n\
                     trait O {\n    type P;\n}\nmacro_rules! q {}\nuse r::{S as T, U};\n";
-        let names = names(Language::Rust, text);
+        let names = names(FileLanguage::Rust, text);
         assert_eq!(
             names,
             ["a", "b", "c", "d", "E", "f", "G", "H", "J", "k", "L", "M", "n", "O", "P", "q", "T"]
@@ -214,14 +214,14 @@ mod tests {
         let text = "fn a() {\n    let mut b: Vec<T> = c.d(e);\n    let Some(f) = g else { return };\n    \
                     for (h, i) in j {}\n    k.map(|l| m(l));\n    match n {\n        O::P(q) if r => s,\n        \
                     T { u, v: w } => X { y: z },\n    }\n}\n";
-        assert_eq!(names(Language::Rust, text), ["a", "b", "f", "h", "i", "l", "q", "w"]);
+        assert_eq!(names(FileLanguage::Rust, text), ["a", "b", "f", "h", "i", "l", "q", "w"]);
     }
 
     #[test]
     fn python_definitions_are_found() {
         let text = "class A:\n    b: int\n\n    def c(self, d, *, e: int = 1):\n        self.f = g(h=1)\n        \
                     for i, j in k:\n            l, m = i\n        with n as o:\n            return lambda p: q == r\n";
-        let mut names = names(Language::Python, text);
+        let mut names = names(FileLanguage::Python, text);
         names.retain(|name| name != "self");
         assert_eq!(names, ["A", "b", "c", "d", "e", "f", "i", "j", "l", "m", "o", "p"]);
     }
@@ -229,7 +229,7 @@ mod tests {
     #[test]
     fn type_names_are_those_of_structs_enums_and_traits() {
         let text = "struct A;\n/// struct B\nenum C {}\ntrait D {}\ntype E = A;\nfn f() {}\n";
-        assert_eq!(Parts::new(Language::Rust, text).type_names(), ["A", "C", "D"]);
+        assert_eq!(CodeAndProse::new(FileLanguage::Rust, text).type_names(), ["A", "C", "D"]);
     }
 
     #[test]

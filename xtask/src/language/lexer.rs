@@ -8,7 +8,7 @@ use regex::Regex;
 
 /// A file by the way in which it holds prose.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub enum Language {
+pub enum FileLanguage {
     Rust,
     Python,
     /// Other text with `//` comments.
@@ -23,15 +23,15 @@ pub enum Language {
 }
 
 /// The parts of a file, each as long as the file, so that offsets in them are offsets in the file.
-pub struct Parts {
-    pub language: Language,
+pub struct CodeAndProse {
+    pub language: FileLanguage,
     /// Comments and string literals are blank.
     pub code: String,
     /// Everything that is not prose is a `|`, so that no phrase continues across code.
     pub prose: String,
 }
 
-impl Language {
+impl FileLanguage {
     /// The language of a file; `None` for a file without prose.
     pub fn of(path: &Path) -> Option<Self> {
         match path.extension()?.to_str()? {
@@ -98,16 +98,16 @@ pub fn descriptions(text: &str) -> Vec<(usize, &str)> {
     all.filter_map(|found| found.name("prose").map(|prose| (prose.start(), prose.as_str()))).collect()
 }
 
-impl Parts {
+impl CodeAndProse {
     /// Splits `text`.
-    pub fn new(language: Language, text: &str) -> Self {
+    pub fn new(language: FileLanguage, text: &str) -> Self {
         let mut code = text.as_bytes().to_vec();
         let mut prose: Vec<_> =
             code.iter().map(|byte| if byte.is_ascii_whitespace() { *byte } else { b'|' }).collect();
         for range in language.prose(text) {
             blank(&mut code[range.clone()]);
             prose[range.clone()].copy_from_slice(&text.as_bytes()[range.clone()]);
-            if language != Language::Markdown {
+            if language != FileLanguage::Markdown {
                 blank_syntax(&mut prose[range]);
             }
         }
@@ -146,8 +146,8 @@ fn blank_syntax(bytes: &mut [u8]) {
 mod tests {
     use super::*;
 
-    fn prose(language: Language, text: &str) -> Vec<String> {
-        let parts = Parts::new(language, text);
+    fn prose(language: FileLanguage, text: &str) -> Vec<String> {
+        let parts = CodeAndProse::new(language, text);
         assert_eq!(parts.prose.len(), text.len());
         assert_eq!(parts.code.len(), text.len());
         let words = parts.prose.split(|letter: char| !letter.is_alphanumeric());
@@ -157,26 +157,26 @@ mod tests {
     #[test]
     fn prose_of_rust_is_comments_and_string_literals() {
         let text = "/// one\nfn a(b: &'static str) {\n    c('\"', \"two\\nthree \\\n        four\"); // five\n    d(r#\"six\"#, 'x');\n}\n";
-        assert_eq!(prose(Language::Rust, text), ["one", "two", "three", "four", "five", "six"]);
+        assert_eq!(prose(FileLanguage::Rust, text), ["one", "two", "three", "four", "five", "six"]);
     }
 
     #[test]
     fn prose_of_python_is_comments_and_strings() {
         let text = "def a():\n    \"\"\"One\n    two.\"\"\"\n    return f'three' # four\n";
-        assert_eq!(prose(Language::Python, text), ["One", "two", "three", "four"]);
+        assert_eq!(prose(FileLanguage::Python, text), ["One", "two", "three", "four"]);
     }
 
     #[test]
     fn prose_of_other_files_excludes_code() {
-        assert_eq!(prose(Language::Markdown, "one\n```sh\ntwo\n```\nthree\n"), ["one", "three"]);
+        assert_eq!(prose(FileLanguage::Markdown, "one\n```sh\ntwo\n```\nthree\n"), ["one", "three"]);
         let text = "{\"description\": \"one\\ntwo\", \"name\": \"three\", \"summary\": \"four\"}";
-        assert_eq!(prose(Language::OpenApi, text), ["one", "two", "four"]);
-        assert_eq!(prose(Language::Patch, "# one\n--- a/two\n+# three\n"), ["one"]);
+        assert_eq!(prose(FileLanguage::OpenApi, text), ["one", "two", "four"]);
+        assert_eq!(prose(FileLanguage::Patch, "# one\n--- a/two\n+# three\n"), ["one"]);
     }
 
     #[test]
     fn phrases_span_comment_lines_but_not_code() {
-        let prose = |text: &str| Parts::new(Language::Rust, text).prose;
+        let prose = |text: &str| CodeAndProse::new(FileLanguage::Rust, text).prose;
         let phrase = pattern(r"one\s+two");
         assert!(phrase.is_match(&prose("    /// one\n    /// two\n")));
         assert!(phrase.is_match(&prose("a(\"one \\\n    two\")")));

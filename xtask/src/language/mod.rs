@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use serde::Deserialize;
 use xshell::cmd;
 
-pub use self::lexer::{Language, Parts, descriptions};
+pub use self::lexer::{CodeAndProse, FileLanguage, descriptions};
 pub use self::words::{Checker, Occurrence, WordKind};
 use self::words::{Exception, WordLists};
 use crate::process::{self, TaskError, print_line};

@@ -10,7 +10,7 @@ use serde::{Deserialize, Deserializer, de::Error};
 
 use super::FILE;
 use super::definitions::words_of;
-use super::lexer::{Language, Parts};
+use super::lexer::{CodeAndProse, FileLanguage};
 use crate::process::TaskError;
 use crate::workspace::Workspace;
 
@@ -104,7 +104,7 @@ impl Checker {
         for path in workspace.git_files()? {
             self.check_file_name(&path, &mut occurrences);
             folders.extend(path.ancestors().skip(1).map(Path::to_owned));
-            if let Some(language) = Language::of(&path)
+            if let Some(language) = FileLanguage::of(&path)
                 && path != Path::new(FILE)
             {
                 let text = workspace.shell.read_file(&path)?;
@@ -134,8 +134,14 @@ impl Checker {
         }
     }
 
-    fn check_text(&mut self, path: &Path, language: Language, text: &str, occurrences: &mut Vec<Occurrence>) {
-        let parts = Parts::new(language, text);
+    fn check_text(
+        &mut self,
+        path: &Path,
+        language: FileLanguage,
+        text: &str,
+        occurrences: &mut Vec<Occurrence>,
+    ) {
+        let parts = CodeAndProse::new(language, text);
         let identifiers = parts.names().into_iter().flat_map(|(start, identifier)| {
             let place = start..start + identifier.len();
             let words = self.private_words(identifier).into_iter();
@@ -209,7 +215,7 @@ mod tests {
     fn found(checker: &mut Checker, path: &str, text: &str) -> Vec<String> {
         let (path, mut occurrences) = (Path::new(path), Vec::new());
         checker.check_file_name(path, &mut occurrences);
-        checker.check_text(path, Language::of(path).expect("a language"), text, &mut occurrences);
+        checker.check_text(path, FileLanguage::of(path).expect("a language"), text, &mut occurrences);
         occurrences.iter().map(Occurrence::to_string).collect()
     }
 

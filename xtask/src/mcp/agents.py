@@ -60,7 +60,7 @@ async def meet(one, other, path, extra=lambda agent: {}):
     assert done["leases"] == [], done
 
 
-async def everything():
+async def run_all():
     # "legacy" begins with a handshake, "auto" without one where the server can do that.
     for mode in ("legacy", "auto"):
         one, other = stdio_transport(f"one-{mode}"), stdio_transport(f"other-{mode}")
@@ -78,5 +78,5 @@ async def everything():
     assert server.wait() == 0
 
 
-anyio.run(everything)
+anyio.run(run_all)
 print("the official client called every tool, over stdio and HTTP, with and without a handshake")

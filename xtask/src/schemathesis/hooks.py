@@ -11,20 +11,20 @@ import schemathesis
 LONGEST_WAIT_MS = 50
 
 
-def shorten(value):
+def shorten_wait(value):
     if isinstance(value, dict):
         wait = value.get("waitMs")
         if isinstance(wait, (int, float)) and not isinstance(wait, bool) and wait > LONGEST_WAIT_MS:
             value = {**value, "waitMs": LONGEST_WAIT_MS}
-        return {name: shorten(item) for name, item in value.items()}
+        return {name: shorten_wait(item) for name, item in value.items()}
     if isinstance(value, list):
-        return [shorten(item) for item in value]
+        return [shorten_wait(item) for item in value]
     return value
 
 
 @schemathesis.hook
 def map_body(context, body):
-    return shorten(body)
+    return shorten_wait(body)
 
 
 @schemathesis.hook

@@ -8,10 +8,10 @@ from dataclasses import replace
 from typing import Any, Dict, List, Optional, Sequence
 
 from .errors import Blocked, OutcomeUnknown, ProblemError, TenureError
+from .flow import ApiRequest, Flow, encode_path, post, send, sleep_until
 from .keepalive import KeepAlive, now
 from .model import AgentIntent, AgentLease, PersistedAgentState
 from .retry import RetrySchedule
-from .wire import ApiRequest, Flow, path, post, send, sleep_until
 
 #: The most leases that can be asked about at once.
 _MAX_RECONCILED_LEASES = 1024
@@ -65,7 +65,7 @@ class AgentCore:
         body: Dict[str, Any] = {"session_id": self.session, "state": state}
         if digest is not None:
             body["digest"] = digest.to_state_digest()
-        return post(path("v1", "agents", self.id, "state"), body)
+        return post(encode_path("v1", "agents", self.id, "state"), body)
 
     def _end(self, state: str) -> Flow[None]:
         """It waits for nothing and holds nothing any more, and its next attempt is a new one."""

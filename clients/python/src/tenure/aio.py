@@ -6,12 +6,12 @@ import asyncio
 from typing import Any, Dict, Iterable, Mapping, Optional
 
 from . import agents, held_lease, held_manifest
-from .aio_runner import AcquireContext, AsyncFlowRunner, FlowTask
+from .aio_flow_runner import AcquireContext, AsyncFlowRunner, FlowTask
 from .endpoint import resolve_endpoint
 from .errors import TenureError
+from .flow import encode_path, get
 from .model import IntentLike, LeaseView, PersistedAgentState, to_intents
-from .wait import USE_AGENT_DEFAULT, WaitLimit, resolve_wait_limit
-from .wire import get, path
+from .wait_limit import USE_AGENT_DEFAULT, WaitLimit, resolve_wait_limit
 
 
 class AsyncClient(AsyncFlowRunner):
@@ -64,7 +64,7 @@ class AsyncClient(AsyncFlowRunner):
 
     async def show(self, lease: str) -> LeaseView:
         """A lease as it is."""
-        return LeaseView.from_dict((await self.send(get(path("v1", "leases", lease))))["lease"])
+        return LeaseView.from_dict((await self.send(get(encode_path("v1", "leases", lease))))["lease"])
 
     async def __aenter__(self) -> AsyncClient:
         return self
@@ -141,11 +141,11 @@ class AsyncHeldManifest(held_manifest.HeldManifestCore):
         """Says what the agent is about to touch; :class:`ScopeViolation` if it has no lease for some of it."""
         await self._client._run(self._touch(touched))
 
-    async def paused(self) -> TenureError:
+    async def wait_until_paused(self) -> TenureError:
         """Returns as soon as the agent may not go on, with the reason."""
         return await self._client._run(self._wait_until_paused())
 
-    async def resumed(self) -> None:
+    async def wait_until_resumed(self) -> None:
         """Returns when the agent may go on; raises :class:`LeaseLost` if it may not any more."""
         await self._client._run(self._wait_until_resumed())
 
@@ -155,9 +155,9 @@ class AsyncHeldManifest(held_manifest.HeldManifestCore):
         await self._client._run(self._reacquire())
         self._task = FlowTask(self._client, self._heartbeat.run())
 
-    async def restart(self) -> PersistedAgentState:
+    async def prepare_restart(self) -> PersistedAgentState:
         """The process ends, and is started again. Save what this returns, and exit with RESTART_EXIT_CODE."""
-        digest = await self._client._run(self._restart())
+        digest = await self._client._run(self._prepare_restart())
         self._is_done = True
         self._task.stop()
         return digest

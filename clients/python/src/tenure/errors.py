@@ -91,7 +91,7 @@ class CheckError(TenureError):
 
 
 class Paused(CheckError):
-    """A heartbeat did not get through. Pause; when one does in time, work goes on (``manifest.resumed()``)."""
+    """A heartbeat did not get through. Pause; when one does in time, work goes on (``manifest.wait_until_resumed()``)."""
 
     def __init__(self) -> None:
         super().__init__("no heartbeat gets through; pause until one does, or until the leases are lost")

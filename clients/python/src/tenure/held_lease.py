@@ -6,10 +6,10 @@ import secrets
 from typing import Any, Dict, Mapping, Optional
 
 from .errors import OutcomeUnknown, ProblemError, TenureError
+from .flow import RESPONSE_TIMEOUT, Flow, encode_path, post, send, sleep_until
 from .keepalive import KeepAlive, now
 from .model import LeaseView
 from .retry import RetrySchedule
-from .wire import RESPONSE_TIMEOUT, Flow, path, post, send, sleep_until
 
 #: How often a lease is given back before it is left to its end.
 _MAX_TRIES = 6
@@ -63,7 +63,7 @@ class HeldLeaseCore:
             body = {"token": self._token}
             try:
                 response = yield from send(
-                    post(path("v1", "leases", self.view.id, "renew"), body, timeout=keep_alive.request_timeout)
+                    post(encode_path("v1", "leases", self.view.id, "renew"), body, timeout=keep_alive.request_timeout)
                 )
             except TenureError as error:
                 _record_error(keep_alive, error)
@@ -86,7 +86,7 @@ class HeldLeaseCore:
         body: Dict[str, Any] = {"token": self._token}
         if reason is not None:
             body["reason"] = reason
-        yield from post_with_retry(path("v1", "leases", self.view.id, "release"), body, _MAX_TRIES)
+        yield from post_with_retry(encode_path("v1", "leases", self.view.id, "release"), body, _MAX_TRIES)
 
 
 def acquire(

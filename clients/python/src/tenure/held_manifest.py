@@ -6,10 +6,10 @@ from typing import Iterable, List, Optional, Sequence
 
 from .agents import AgentCore, AgentHeartbeat, declare, reconcile, request_with_retry
 from .errors import LeaseLost, Paused, TenureError
+from .flow import Flow, encode_path, post, send, sleep_until
 from .held_lease import post_with_retry
 from .keepalive import now
 from .model import AgentIntent, AgentLease, IntentLike, PersistedAgentState, to_intents
-from .wire import Flow, path, post, send, sleep_until
 
 #: How often the leases are given back before they are left to their end.
 _MAX_TRIES = 6
@@ -55,7 +55,7 @@ class HeldManifestCore:
         """Whether :meth:`check` would raise nothing."""
         return self._heartbeat.keep_alive.status.check_error(now()) is None
 
-    def digest(self, phase: str = "EXECUTING") -> PersistedAgentState:
+    def persisted_state(self, phase: str = "EXECUTING") -> PersistedAgentState:
         """What to remember, for a process that may end at any time."""
         agent = self._agent
         return PersistedAgentState(
@@ -89,7 +89,7 @@ class HeldManifestCore:
     def _touch(self, touched: Iterable[IntentLike]) -> Flow[None]:
         self.check()
         body = {"resources": [intent.to_resource_access() for intent in to_intents(touched)]}
-        yield from send(post(path("v1", "agents", self._agent.id, "touch"), body))
+        yield from send(post(encode_path("v1", "agents", self._agent.id, "touch"), body))
 
     def _release(self) -> Flow[None]:
         """Tries for some seconds; what is over already is no error."""
@@ -108,9 +108,9 @@ class HeldManifestCore:
         self._heartbeat = yield from declare(self._agent, self.intents, self._wait)
         self.is_continuous = all(lease.id in held for lease in self._heartbeat.leases)
 
-    def _restart(self) -> Flow[PersistedAgentState]:
+    def _prepare_restart(self) -> Flow[PersistedAgentState]:
         """Each lease gets 15 s more, and no heartbeat is sent any more."""
-        digest = self.digest("DIE_RESTART")
+        digest = self.persisted_state("DIE_RESTART")
         yield from send(self._agent._state_report("DIE_RESTART"))
         self._heartbeat.keep_alive.record_end("RESTARTED")
         return digest

@@ -7,10 +7,10 @@ from typing import Any, Dict, Iterable, Mapping, Optional
 from . import agents, held_lease, held_manifest
 from .endpoint import resolve_endpoint
 from .errors import TenureError
+from .flow import encode_path, get
+from .flow_runner import FlowRunner, FlowThread
 from .model import IntentLike, LeaseView, PersistedAgentState, to_intents
-from .sync_runner import FlowRunner, FlowThread
-from .wait import USE_AGENT_DEFAULT, WaitLimit, resolve_wait_limit
-from .wire import get, path
+from .wait_limit import USE_AGENT_DEFAULT, WaitLimit, resolve_wait_limit
 
 
 class Client(FlowRunner):
@@ -60,7 +60,7 @@ class Client(FlowRunner):
 
     def show(self, lease: str) -> LeaseView:
         """A lease as it is."""
-        return LeaseView.from_dict(self.send(get(path("v1", "leases", lease)))["lease"])
+        return LeaseView.from_dict(self.send(get(encode_path("v1", "leases", lease)))["lease"])
 
     def __enter__(self) -> Client:
         return self
@@ -146,11 +146,11 @@ class HeldManifest(held_manifest.HeldManifestCore):
         """Says what the agent is about to touch; :class:`ScopeViolation` if it has no lease for some of it."""
         self._client._run(self._touch(touched))
 
-    def paused(self) -> TenureError:
+    def wait_until_paused(self) -> TenureError:
         """Returns as soon as the agent may not go on, with the reason."""
         return self._client._run(self._wait_until_paused())
 
-    def resumed(self) -> None:
+    def wait_until_resumed(self) -> None:
         """Returns when the agent may go on; raises :class:`LeaseLost` if it may not any more."""
         self._client._run(self._wait_until_resumed())
 
@@ -160,9 +160,9 @@ class HeldManifest(held_manifest.HeldManifestCore):
         self._client._run(self._reacquire())
         self._thread = FlowThread(self._client, self._heartbeat.run())
 
-    def restart(self) -> PersistedAgentState:
+    def prepare_restart(self) -> PersistedAgentState:
         """The process ends, and is started again. Save what this returns, and exit with RESTART_EXIT_CODE."""
-        digest = self._client._run(self._restart())
+        digest = self._client._run(self._prepare_restart())
         self._is_done = True
         self._thread.stop()
         return digest

@@ -1,11 +1,11 @@
 //! Files: what hooks of coding agents ask, and what people see.
 
-mod report;
+mod blocker_report;
 mod request;
 mod verdict;
 mod view;
 
-pub use report::{BlockerReport, BlockerReportList};
+pub use blocker_report::{BlockerReport, BlockerReportList};
 pub use request::{
     CommitReport, FileAcquireRequest, FileCaller, FileEventKind, FileEventReport, FileForceReleaseRequest,
     FileGiveRequest, StagedFilesRequest,

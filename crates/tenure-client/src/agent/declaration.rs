@@ -17,7 +17,7 @@ use super::retry::{RetryDecision, RetrySchedule};
 use crate::clock::{boot_microseconds, sleep_until};
 use crate::error::Error;
 use crate::hold::WaitLimit;
-use crate::key::random;
+use crate::idempotency_key::random_u64;
 
 /// A claim that will be had: `.await` it.
 ///
@@ -65,7 +65,7 @@ impl Declaration {
             let next = match self.agent.client.declare(&manifest).await {
                 Ok(verdict) => {
                     may_be_known = true;
-                    schedule.handle_verdict(verdict, boot_microseconds(), random())
+                    schedule.handle_verdict(verdict, boot_microseconds(), random_u64())
                 }
                 Err(Error::Problem(problem))
                     if problem.code == Code::PriorityFixed && self.agent.priority.adopt(&problem) =>
@@ -74,7 +74,7 @@ impl Declaration {
                 }
                 Err(error) => {
                     may_be_known |= matches!(error, Error::OutcomeUnknown { .. });
-                    let next = schedule.next_retry(boot_microseconds(), random());
+                    let next = schedule.next_retry(boot_microseconds(), random_u64());
                     if !error.is_transient() || next == RetryDecision::TimedOut {
                         withdraw_on_drop.finish(may_be_known).await;
                         return Err(error.into());

@@ -40,10 +40,10 @@ impl DeclareError {
 pub enum CheckError {
     /// A heartbeat did not get through. Pause; when one does in time, work goes on.
     #[error(
-        "no heartbeat gets through; pause until one does, or until the leases are lost (`Claim::resumed`)"
+        "no heartbeat gets through; pause until one does, or until the leases are lost (`wait_until_resumed`)"
     )]
     Paused,
-    /// A lease is over, or may be. Stop; `Claim::reacquire` declares everything anew.
+    /// A lease is over, or may be. Stop; `HeldManifest::reacquire` declares everything anew.
     #[error("{0}")]
     Lost(#[from] LeaseLost),
 }

@@ -4,7 +4,7 @@ use tenure_core::kernel::{Fence, TickDuration};
 
 use super::error::CheckError;
 use crate::hold::LeaseLost;
-use crate::keepalive::{AttemptId, Effect, Input, KeepAlive, Outcome};
+use crate::keepalive::{AttemptId, Effect, Input, KeepAlive, ReplyOutcome};
 
 /// How the claim stands, as far as anybody knows.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -77,7 +77,7 @@ impl AgentHeartbeat {
             _ => None,
         });
         attempt
-            .map(|attempt| self.handle_reply(attempt, Outcome::Valid { fence, valid_for }, now, random))
+            .map(|attempt| self.handle_reply(attempt, ReplyOutcome::Valid { fence, valid_for }, now, random))
             .unwrap_or_default()
     }
 
@@ -85,12 +85,12 @@ impl AgentHeartbeat {
     pub(super) fn handle_reply(
         &mut self,
         attempt: AttemptId,
-        outcome: Outcome,
+        outcome: ReplyOutcome,
         now: u64,
         random: u64,
     ) -> Vec<Effect> {
         let outcome = match outcome {
-            Outcome::Valid { fence, valid_for } => {
+            ReplyOutcome::Valid { fence, valid_for } => {
                 // More than half of it would leave too little to work in.
                 let skew = self.skew.0.min(valid_for.0 / 2);
                 let valid_for = TickDuration(valid_for.0 - skew);
@@ -99,9 +99,9 @@ impl AgentHeartbeat {
                     self.status.is_failing = false;
                     self.unconfirmed_margin = valid_for.0 / 2;
                 }
-                Outcome::Valid { fence, valid_for }
+                ReplyOutcome::Valid { fence, valid_for }
             }
-            Outcome::Failed => {
+            ReplyOutcome::Failed => {
                 self.status.is_failing |= attempt > self.latest_confirmed;
                 outcome
             }

@@ -12,8 +12,8 @@ use super::priority::PriorityGuard;
 use crate::client::Client;
 use crate::clock::{boot_microseconds, sleep_until_or_forever};
 use crate::error::Error;
-use crate::keepalive::{AttemptId, Effect, Input, KeepAliveRequest, Outcome};
-use crate::key::random;
+use crate::idempotency_key::random_u64;
+use crate::keepalive::{AttemptId, Effect, Input, KeepAliveRequest, ReplyOutcome};
 
 /// What the program wants of the task.
 pub(super) enum HeartbeatCommand {
@@ -60,7 +60,7 @@ pub(super) async fn start(agent: &Agent, leases: Vec<AgentLease>, sent: u64) -> 
     let valid_for = TickDuration::from_millis(leases.iter().map(|lease| lease.remaining_ms).min()?);
     let skew = TickDuration(u64::try_from(agent.skew.as_micros()).unwrap_or(u64::MAX));
     let mut heartbeat = AgentHeartbeat::new(ttl, skew);
-    let effects = heartbeat.start(fence, valid_for, sent, boot_microseconds(), random());
+    let effects = heartbeat.start(fence, valid_for, sent, boot_microseconds(), random_u64());
     let (standing, watched) = watch::channel(heartbeat.status().clone());
     let (outcomes, outcome_receiver) = mpsc::unbounded_channel();
     let (commands, command_receiver) = mpsc::unbounded_channel();
@@ -116,7 +116,7 @@ impl HeartbeatTask {
         }
         if self.heartbeat.status().lost.is_some() {
             // Of several leases some may live on.
-            self.last_error = self.client.release_all(&self.ids).await.err();
+            self.last_error = self.client.release_agent_leases(&self.ids).await.err();
         }
         // The attempt is over before anybody is told.
         drop(self.priority_guard);
@@ -131,7 +131,7 @@ impl HeartbeatTask {
     }
 
     fn step(&mut self, input: Input) {
-        let effects = self.heartbeat.step(input, boot_microseconds(), random());
+        let effects = self.heartbeat.step(input, boot_microseconds(), random_u64());
         self.apply_effects(effects);
     }
 
@@ -156,7 +156,7 @@ impl HeartbeatTask {
             {
                 self.send(attempt, |client, ids| async move {
                     client
-                        .release_all(&ids)
+                        .release_agent_leases(&ids)
                         .await
                         .map_or_else(RequestOutcome::Failed, |_| RequestOutcome::Released)
                 });
@@ -191,7 +191,7 @@ impl HeartbeatTask {
             RequestOutcome::Renewed(beat) => self.handle_heartbeat(&beat),
             RequestOutcome::Released => {
                 self.last_error = None;
-                Outcome::Ended
+                ReplyOutcome::Ended
             }
             RequestOutcome::Failed(error) => {
                 let passes = error.is_transient();
@@ -201,25 +201,25 @@ impl HeartbeatTask {
                     );
                 }
                 self.last_error = Some(error);
-                if passes { Outcome::Failed } else { Outcome::Refused }
+                if passes { ReplyOutcome::Failed } else { ReplyOutcome::Refused }
             }
         };
-        let effects = self.heartbeat.handle_reply(attempt, outcome, boot_microseconds(), random());
+        let effects = self.heartbeat.handle_reply(attempt, outcome, boot_microseconds(), random_u64());
         self.apply_effects(effects);
     }
 
     /// All of them live, or the claim is over.
-    fn handle_heartbeat(&mut self, beat: &HeartbeatResult) -> Outcome {
+    fn handle_heartbeat(&mut self, beat: &HeartbeatResult) -> ReplyOutcome {
         if let Some(rejected) = beat.rejected.first() {
             self.heartbeat.record_end(rejected.code.clone());
-            return Outcome::Ended;
+            return ReplyOutcome::Ended;
         }
         match beat.renewed.iter().map(|beat| beat.remaining_ms).min() {
             Some(remaining) if beat.renewed.len() == self.ids.lease_ids.len() => {
                 self.last_error = None;
-                Outcome::Valid { fence: self.fence, valid_for: TickDuration::from_millis(remaining) }
+                ReplyOutcome::Valid { fence: self.fence, valid_for: TickDuration::from_millis(remaining) }
             }
-            _ => Outcome::Failed,
+            _ => ReplyOutcome::Failed,
         }
     }
 

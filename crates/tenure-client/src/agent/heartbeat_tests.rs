@@ -5,7 +5,7 @@ use tenure_core::kernel::{Fence, TickDuration};
 use super::error::CheckError;
 use super::heartbeat::AgentHeartbeat;
 use crate::hold::LeaseLost;
-use crate::keepalive::{AttemptId, Effect, Input, KeepAliveRequest, Outcome};
+use crate::keepalive::{AttemptId, Effect, Input, KeepAliveRequest, ReplyOutcome};
 
 const TTL: u64 = 60_000;
 const FENCE: Fence = Fence(7);
@@ -26,7 +26,7 @@ impl Harness {
         self.0.step(Input::Woken, milliseconds * 1_000, 0)
     }
 
-    fn reply(&mut self, milliseconds: u64, attempt: u64, outcome: Outcome) -> Vec<Effect> {
+    fn reply(&mut self, milliseconds: u64, attempt: u64, outcome: ReplyOutcome) -> Vec<Effect> {
         self.0.handle_reply(AttemptId(attempt), outcome, milliseconds * 1_000, 0)
     }
 
@@ -39,8 +39,8 @@ fn heartbeat_effect(attempt: u64) -> Effect {
     Effect::Send { request_id: AttemptId(attempt), request: KeepAliveRequest::Renew(FENCE) }
 }
 
-fn valid_outcome() -> Outcome {
-    Outcome::Valid { fence: FENCE, valid_for: TickDuration::from_millis(TTL) }
+fn valid_outcome() -> ReplyOutcome {
+    ReplyOutcome::Valid { fence: FENCE, valid_for: TickDuration::from_millis(TTL) }
 }
 
 // S3-12
@@ -75,7 +75,7 @@ fn failed_heartbeat_pauses_at_once_and_a_successful_one_resumes() {
     let mut story = Harness::granted();
     assert_eq!(story.check(19_000), Ok(()));
     assert_eq!(story.woken(20_000), [heartbeat_effect(2)]);
-    assert_eq!(story.reply(20_010, 2, Outcome::Failed), []);
+    assert_eq!(story.reply(20_010, 2, ReplyOutcome::Failed), []);
     assert_eq!(story.check(20_010), Err(CheckError::Paused));
     assert_eq!(story.woken(20_500), [heartbeat_effect(3)]);
     story.reply(20_510, 3, valid_outcome());
@@ -91,7 +91,7 @@ fn late_reply_to_an_older_heartbeat_is_ignored() {
     assert_eq!(story.woken(again), [heartbeat_effect(3)]);
     story.reply(again + 10, 3, valid_outcome());
     let until = story.0.status().deadline;
-    assert_eq!(story.reply(again + 20, 2, Outcome::Failed), []);
+    assert_eq!(story.reply(again + 20, 2, ReplyOutcome::Failed), []);
     assert_eq!(story.check(again + 20), Ok(()), "the newer one got through");
     assert_eq!(story.reply(again + 30, 2, valid_outcome()), []);
     assert_eq!(story.0.status().deadline, until);
@@ -124,7 +124,7 @@ fn rejected_lease_is_lost_at_once() {
     let mut story = Harness::granted();
     story.woken(20_000);
     story.0.record_end("REVOKED".into());
-    assert_eq!(story.reply(20_010, 2, Outcome::Ended), [Effect::Lost]);
+    assert_eq!(story.reply(20_010, 2, ReplyOutcome::Ended), [Effect::Lost]);
     let lost = CheckError::Lost(LeaseLost::Ended { end: "REVOKED".into() });
     assert_eq!(story.check(20_010), Err(lost));
 }

@@ -21,7 +21,7 @@ use crate::hold::{LeaseLost, WaitLimit};
 ///
 /// An agent that cannot be sure pauses. Ask [`HeldManifest::check`] right before each effect on what the leases protect. When a
 /// heartbeat does not get through, it says [`CheckError::Paused`] at once; when one gets through in time, work may go on
-/// ([`HeldManifest::resumed`]). When a lease is over or may be, it says [`CheckError::Lost`], for good: [`HeldManifest::reacquire`].
+/// ([`HeldManifest::wait_until_resumed`]). When a lease is over or may be, it says [`CheckError::Lost`], for good: [`HeldManifest::reacquire`].
 pub struct HeldManifest {
     agent: Agent,
     intents: Vec<AgentIntent>,
@@ -79,12 +79,12 @@ impl HeldManifest {
     }
 
     /// Resolves as soon as the agent may not go on.
-    pub async fn paused(&self) -> CheckError {
+    pub async fn wait_until_paused(&self) -> CheckError {
         self.wait_for_check(|checked| checked.err()).await
     }
 
     /// Resolves when the agent may go on again, or when it is lost.
-    pub async fn resumed(&self) -> Result<(), LeaseLost> {
+    pub async fn wait_until_resumed(&self) -> Result<(), LeaseLost> {
         self.wait_for_check(|checked| match checked {
             Ok(()) => Some(Ok(())),
             Err(CheckError::Lost(lost)) => Some(Err(lost)),

@@ -12,7 +12,7 @@ use super::priority::AgentPriority;
 use crate::client::Client;
 use crate::error::Error;
 use crate::hold::WaitLimit;
-use crate::key::IdempotencyKey;
+use crate::idempotency_key::IdempotencyKey;
 
 /// How long leases live without a heartbeat, unless somebody says otherwise.
 const DEFAULT_TTL: Duration = Duration::from_secs(60);

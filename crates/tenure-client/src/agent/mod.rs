@@ -13,7 +13,7 @@
 //!     while let Err(error) = claim.check() { // right before each effect
 //!         match error {
 //!             CheckError::Lost(_) => claim = claim.reacquire().await?,
-//!             _ => drop(claim.resumed().await),
+//!             _ => drop(claim.wait_until_resumed().await),
 //!         }
 //!     }
 //!     println!("{step}");
@@ -24,17 +24,16 @@
 //! ```
 //!
 //! ```text
-//! identity.rs   who declares
-//! attempt.rs    its priority, and for how long that stays
-//! intent.rs     what it is about to touch
-//! declaring.rs  from a manifest to its leases; course.rs decides what each verdict means
-//! keeping.rs    a task per claim that sends heartbeats; pulse.rs decides when, and what may be believed
-//! claim.rs      what a program holds
-//! digest.rs     what it remembers over a restart; restart.rs how it goes on
+//! identity.rs         who declares
+//! attempt.rs          its priority, and for how long that stays
+//! intent.rs           what it is about to touch
+//! declaring.rs        from a manifest to its leases; course.rs decides what each verdict means
+//! keeping.rs          a task per claim that sends heartbeats; pulse.rs decides when, and what may be believed
+//! claim.rs            what a program holds
+//! persisted_state.rs  what it remembers over a restart; restart.rs how it goes on
 //! ```
 
 mod declaration;
-mod digest;
 mod error;
 mod heartbeat;
 mod heartbeat_task;
@@ -43,13 +42,14 @@ mod heartbeat_tests;
 mod held_manifest;
 mod identity;
 mod intent;
+mod persisted_state;
 mod priority;
 mod restart;
 mod retry;
 
 pub use declaration::Declaration;
-pub use digest::{Identity, PersistedAgentState, RESTART_EXIT_CODE, Recovery};
 pub use error::{CheckError, DeclareError, TouchError};
 pub use held_manifest::HeldManifest;
 pub use identity::Agent;
 pub use intent::AgentIntent;
+pub use persisted_state::{AgentIdentity, AgentProgress, PersistedAgentState, RESTART_EXIT_CODE};

@@ -5,33 +5,33 @@ use std::time::Duration;
 use tenure_api::AgentStateReport;
 
 use super::declaration::Declaration;
-use super::digest::{Identity, PersistedAgentState, Recovery};
 use super::error::DeclareError;
 use super::held_manifest::HeldManifest;
 use super::identity::Agent;
+use super::persisted_state::{AgentIdentity, AgentProgress, PersistedAgentState};
 use super::priority::AgentPriority;
 use super::retry::{RetryDecision, RetrySchedule};
 use crate::client::Client;
 use crate::clock::{boot_microseconds, sleep_until};
 use crate::error::Error;
 use crate::hold::WaitLimit;
-use crate::key::random;
+use crate::idempotency_key::random_u64;
 
 /// The most leases that can be asked about at once.
 const MAX_RECONCILED_LEASES: usize = 1_024;
 
 impl HeldManifest {
     /// What to remember, for a process that may end at any time. `phase` is what the agent is doing: `EXECUTING`, say.
-    pub fn digest(&self, phase: &str) -> PersistedAgentState {
+    pub fn persisted_state(&self, phase: &str) -> PersistedAgentState {
         let agent = self.agent();
         PersistedAgentState {
             version: "1.0".into(),
-            identity: Identity {
+            identity: AgentIdentity {
                 agent_id: agent.id.to_string(),
                 priority_timestamp: agent.priority.get_or_init(),
                 epoch: agent.epoch.saturating_add(1),
             },
-            recovery: Recovery {
+            recovery: AgentProgress {
                 last_phase: phase.into(),
                 pending_intents: self.intents().to_vec(),
                 lease_ids: self.leases().iter().map(|lease| lease.id.clone()).collect(),
@@ -44,8 +44,8 @@ impl HeldManifest {
 
     /// The process ends, and is started again: says so, which gives each lease 15 s more, and sends no heartbeat any more.
     /// Save what this returns, and exit with [`RESTART_EXIT_CODE`](super::RESTART_EXIT_CODE).
-    pub async fn restart(self) -> Result<PersistedAgentState, Error> {
-        let digest = self.digest("DIE_RESTART");
+    pub async fn prepare_restart(self) -> Result<PersistedAgentState, Error> {
+        let digest = self.persisted_state("DIE_RESTART");
         self.agent().report("DIE_RESTART").await?;
         self.detach().await;
         Ok(digest)
@@ -105,7 +105,7 @@ async fn request_with_retry<T, F: Future<Output = Result<T, Error>>>(
             Ok(answer) => return Ok(answer),
             Err(error) => error,
         };
-        match schedule.next_retry(boot_microseconds(), random()) {
+        match schedule.next_retry(boot_microseconds(), random_u64()) {
             RetryDecision::RetryAt(at) if error.is_transient() => sleep_until(at).await,
             _ => return Err(error),
         }

@@ -28,7 +28,7 @@ impl Client {
     }
 
     /// Gives these leases of an agent back. What is over already stays so.
-    pub async fn release_all(&self, leases: &AgentLeaseIds) -> Result<AgentReleaseResult, Error> {
+    pub async fn release_agent_leases(&self, leases: &AgentLeaseIds) -> Result<AgentReleaseResult, Error> {
         self.send(&ApiRequest::post("/v1/leases/release".into(), leases, Idempotency::Idempotent)).await
     }
 

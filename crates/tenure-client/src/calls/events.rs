@@ -10,7 +10,7 @@ use super::sse::SseParser;
 use crate::client::Client;
 use crate::error::Error;
 use crate::http::{ApiRequest, PathAndQuery};
-use crate::key::random;
+use crate::idempotency_key::random_u64;
 
 /// Where to begin.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -161,5 +161,5 @@ impl EventStream {
 async fn backoff(failures: u32) {
     let max_backoff = MIN_BACKOFF.saturating_mul(1 << failures.min(16)).min(MAX_BACKOFF);
     let micros = u64::try_from(max_backoff.as_micros()).unwrap_or(u64::MAX);
-    tokio::time::sleep(Duration::from_micros(random() % (micros + 1))).await;
+    tokio::time::sleep(Duration::from_micros(random_u64() % (micros + 1))).await;
 }

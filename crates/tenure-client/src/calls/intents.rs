@@ -63,7 +63,7 @@ impl Client {
     }
 
     /// Which sessions changed, waiting for one if the request says so.
-    pub async fn worker_changes(
+    pub async fn worker_changed_sessions(
         &self,
         request: &IntentSessionChangesRequest,
     ) -> Result<IntentSessionChanges, Error> {
@@ -73,7 +73,7 @@ impl Client {
     }
 
     /// A session with its leases.
-    pub async fn worker_take(
+    pub async fn worker_take_session(
         &self,
         request: &IntentSessionTakeRequest,
     ) -> Result<IntentSessionStatus, Error> {
@@ -89,7 +89,7 @@ impl Client {
     }
 
     /// Its pipeline is gone.
-    pub async fn worker_finish(
+    pub async fn worker_finish_session(
         &self,
         request: &IntentSessionFinishRequest,
     ) -> Result<IntentSessionStatus, Error> {
@@ -97,7 +97,7 @@ impl Client {
     }
 
     /// The worker lives, and so do these sessions.
-    pub async fn worker_keep_alive(
+    pub async fn worker_renew_leases(
         &self,
         request: &IntentSessionRenewalRequest,
     ) -> Result<IntentSessionRenewals, Error> {
@@ -105,7 +105,10 @@ impl Client {
     }
 
     /// The processes of these sessions were seen gone.
-    pub async fn worker_wipe(&self, request: &IntentSessionWipeRequest) -> Result<WipeResult, Error> {
+    pub async fn worker_wipe_sessions(
+        &self,
+        request: &IntentSessionWipeRequest,
+    ) -> Result<WipeResult, Error> {
         self.send(&worker_request("wipe", request)).await
     }
 

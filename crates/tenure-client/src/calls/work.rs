@@ -8,7 +8,7 @@ use tenure_api::{
 use crate::client::Client;
 use crate::error::Error;
 use crate::http::{ApiRequest, Idempotency, PathAndQuery};
-use crate::key::IdempotencyKey;
+use crate::idempotency_key::IdempotencyKey;
 
 const WORK: &str = "/v1/work";
 

@@ -9,11 +9,11 @@ use tokio::sync::{mpsc, oneshot, watch};
 use super::error::LeaseLost;
 use crate::clock::{boot_microseconds, sleep_until};
 use crate::error::Error;
-use crate::key::Secret;
+use crate::idempotency_key::Secret;
 
 /// What the task that keeps the lease last knew.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct LeaseSnapshot {
+pub(super) struct HeldLeaseSnapshot {
     pub(super) leases: Vec<Lease>,
     pub(super) passports: Vec<Option<String>>,
     /// The local deadline.
@@ -32,7 +32,7 @@ pub(super) enum KeepAliveCommand {
 /// Ask [`HeldLease::check`] right before each effect on what the lease protects, and hand its fence to whatever can refuse a
 /// writer that is late: a process may be stopped between the question and the effect, and no client can prevent that.
 pub struct HeldLease {
-    state: watch::Receiver<LeaseSnapshot>,
+    state: watch::Receiver<HeldLeaseSnapshot>,
     commands: mpsc::UnboundedSender<KeepAliveCommand>,
     token: Secret,
     address: String,
@@ -42,7 +42,7 @@ pub struct HeldLease {
 
 impl HeldLease {
     pub(super) fn new(
-        state: watch::Receiver<LeaseSnapshot>,
+        state: watch::Receiver<HeldLeaseSnapshot>,
         commands: mpsc::UnboundedSender<KeepAliveCommand>,
         token: Secret,
         address: String,
@@ -98,7 +98,7 @@ impl HeldLease {
 
     /// Resolves when the local deadline is another than was last told, by this or by [`HeldLease::deadline`]: no
     /// change is missed between two calls.
-    pub async fn deadline_changed(&self) -> u64 {
+    pub async fn wait_for_new_deadline(&self) -> u64 {
         let mut state = self.state.clone();
         let reported = self.reported_deadline.load(Ordering::Relaxed);
         let moved = state.wait_for(|state| state.deadline != reported).await.map(|state| state.deadline);
@@ -113,7 +113,7 @@ impl HeldLease {
     }
 
     /// Resolves when the lease is lost, which is before anybody else can hold it.
-    pub async fn lost(&self) -> LeaseLost {
+    pub async fn wait_until_lost(&self) -> LeaseLost {
         let mut state = self.state.clone();
         loop {
             if let Err(lost) = self.check() {
@@ -132,7 +132,7 @@ impl HeldLease {
 
     /// Resolves when somebody waits whom this lease keeps out: a holder that is done early need not keep them waiting.
     /// It is heard with a renewal, so up to a third of the lease's length later.
-    pub async fn recalled(&self) -> Recall {
+    pub async fn wait_until_recalled(&self) -> Recall {
         let mut state = self.state.clone();
         let recalled = state
             .wait_for(|state| state.waiters.is_some())
@@ -165,7 +165,7 @@ impl HeldLease {
     }
 }
 
-impl LeaseSnapshot {
+impl HeldLeaseSnapshot {
     pub(super) fn fence(&self) -> Fence {
         Fence(self.leases[0].fence)
     }

@@ -10,13 +10,13 @@ use tokio::sync::oneshot;
 
 use super::error::HoldError;
 use super::held_lease::HeldLease;
-use super::keepalive_task::{self, KeepaliveStart};
+use super::keepalive_task::{self, KeepAliveSource};
 use super::queue_position::QueuePosition;
 use crate::calls::{acquire_all_request, acquire_request};
 use crate::client::Client;
 use crate::error::Error;
 use crate::http::ApiRequest;
-use crate::key::IdempotencyKey;
+use crate::idempotency_key::IdempotencyKey;
 
 /// For how long to wait for a lease that somebody else holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -35,7 +35,7 @@ pub enum WaitLimit {
 #[must_use = "nothing is asked for before it is awaited"]
 pub struct HoldRequest {
     client: Client,
-    source: KeepaliveStart,
+    source: KeepAliveSource,
     wait: WaitLimit,
     on_queue: Option<QueueCallback>,
 }
@@ -56,22 +56,22 @@ impl Client {
     /// Waits for a lease and keeps it alive, in a task of its own. The request's `wait_ms` is not used:
     /// [`HoldRequest::wait`] says how long to wait.
     pub fn hold(&self, request: AcquireRequest) -> HoldRequest {
-        self.hold_request(KeepaliveStart::Request { leases: vec![request], is_batch: false })
+        self.hold_request(KeepAliveSource::Request { leases: vec![request], is_batch: false })
     }
 
     /// The same for several leases of one holder: all of them, or none. One guard keeps them all, and all are lost
     /// when one is.
     pub fn hold_all(&self, requests: Vec<AcquireRequest>) -> HoldRequest {
-        self.hold_request(KeepaliveStart::Request { leases: requests, is_batch: true })
+        self.hold_request(KeepAliveSource::Request { leases: requests, is_batch: true })
     }
 
     /// Keeps a lease alive that came in another way: handed over, upgraded, acquired by hand. `sent` is what
     /// [`boot_microseconds`](crate::boot_microseconds) said *before* the request was sent that it was the answer to.
     pub fn keep_alive(&self, granted: LeaseGrant, sent: u64) -> HoldRequest {
-        self.hold_request(KeepaliveStart::Granted { granted: Box::new(granted), sent })
+        self.hold_request(KeepAliveSource::Granted { granted: Box::new(granted), sent })
     }
 
-    fn hold_request(&self, begin: KeepaliveStart) -> HoldRequest {
+    fn hold_request(&self, begin: KeepAliveSource) -> HoldRequest {
         HoldRequest { client: self.clone(), source: begin, wait: WaitLimit::No, on_queue: None }
     }
 }

@@ -11,7 +11,7 @@ use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::AbortHandle;
 
 use super::error::{HoldError, LeaseLost};
-use super::held_lease::{HeldLease, KeepAliveCommand, LeaseSnapshot};
+use super::held_lease::{HeldLease, HeldLeaseSnapshot, KeepAliveCommand};
 use super::hold_request::{LeaseRequest, QueueCallback, WaitLimit};
 use super::queue_position;
 use super::request_events::RequestEvent;
@@ -20,12 +20,12 @@ use super::withdraw::withdraw;
 use crate::client::Client;
 use crate::clock::{boot_microseconds, sleep_until_or_forever};
 use crate::error::Error;
+use crate::idempotency_key::{Secret, random_u64};
 use crate::keepalive::{AttemptId, Effect, Input, KeepAlive, KeepAliveRequest};
-use crate::key::{Secret, random};
 use crate::task_tracker::TaskGuard;
 
 /// How it begins.
-pub(super) enum KeepaliveStart {
+pub(super) enum KeepAliveSource {
     /// It is asked for.
     Request { leases: Vec<AcquireRequest>, is_batch: bool },
     /// It is there already, in answer to what was sent then.
@@ -50,7 +50,7 @@ pub(super) struct KeepAliveTask {
     pub(super) keep_alive: KeepAlive,
     /// What was granted, by the first fence of each: there is more than one only if something went wrong.
     pub(super) granted: BTreeMap<Fence, Arc<Vec<LeaseGrant>>>,
-    pub(super) state: Option<watch::Sender<LeaseSnapshot>>,
+    pub(super) state: Option<watch::Sender<HeldLeaseSnapshot>>,
     events: mpsc::UnboundedSender<RequestEvent>,
     commands: mpsc::UnboundedReceiver<KeepAliveCommand>,
     /// Goes into the guard.
@@ -82,7 +82,7 @@ pub(super) struct KeepAliveTask {
 /// Starts the task. `answer` gets the guard; when nobody waits for it any more, everything is taken back.
 pub(super) fn start(
     client: Client,
-    source: KeepaliveStart,
+    source: KeepAliveSource,
     wait: WaitLimit,
     on_queue: Option<QueueCallback>,
     answer: ReplySender,
@@ -91,8 +91,8 @@ pub(super) fn start(
     let (command_sender, commands) = mpsc::unbounded_channel();
     let now = boot_microseconds();
     let (request, granted) = match source {
-        KeepaliveStart::Request { leases, is_batch } => (LeaseRequest::new(leases, is_batch, wait), None),
-        KeepaliveStart::Granted { granted, sent } => {
+        KeepAliveSource::Request { leases, is_batch } => (LeaseRequest::new(leases, is_batch, wait), None),
+        KeepAliveSource::Granted { granted, sent } => {
             (LeaseRequest::new(Vec::new(), false, WaitLimit::No), Some((granted, sent)))
         }
     };
@@ -175,7 +175,7 @@ impl KeepAliveTask {
 
     /// As if the keeper had asked itself.
     fn start_with_grant(&mut self, granted: LeaseGrant, sent: u64) {
-        for effect in self.keep_alive.step(Input::Start, sent, random()) {
+        for effect in self.keep_alive.step(Input::Start, sent, random_u64()) {
             if let Effect::Send { request_id: attempt, request: KeepAliveRequest::Acquire } = effect {
                 let (request, what) = (self.request.clone(), RequestOutcome::Granted(vec![granted]));
                 return self.handle_event(RequestEvent { request_id: attempt, request, outcome: what });
@@ -184,7 +184,7 @@ impl KeepAliveTask {
     }
 
     pub(super) fn step(&mut self, input: Input) {
-        let effects = self.keep_alive.step(input, boot_microseconds(), random());
+        let effects = self.keep_alive.step(input, boot_microseconds(), random_u64());
         effects.into_iter().for_each(|effect| self.perform(effect));
         self.update_deadline();
     }
@@ -240,7 +240,7 @@ impl KeepAliveTask {
         self.last_error = None;
         let granted = self.granted.get(&fence).cloned().unwrap_or_default();
         let Some((first, command_sender)) = granted.first().zip(self.command_sender.take()) else { return };
-        let (state, watched) = watch::channel(LeaseSnapshot {
+        let (state, watched) = watch::channel(HeldLeaseSnapshot {
             leases: granted.iter().map(|granted| granted.lease.clone()).collect(),
             passports: granted.iter().map(|granted| granted.passport.clone()).collect(),
             deadline: self.keep_alive.deadline().unwrap_or(0),

@@ -10,7 +10,7 @@ use super::keepalive_task::{KeepAliveTask, RESPONSE_MARGIN, to_microseconds};
 use super::requests::RequestOutcome;
 use crate::clock::boot_microseconds;
 use crate::error::Error;
-use crate::keepalive::{AttemptId, Input, Outcome};
+use crate::keepalive::{AttemptId, Input, ReplyOutcome};
 
 /// What one request led to.
 pub(super) struct RequestEvent {
@@ -36,7 +36,7 @@ impl KeepAliveTask {
         }
         let is_clear = self.acquire_requests.is_empty() && !self.is_outcome_unknown;
         if let Some(attempt) = self.withdrawn.take_if(|_| is_clear) {
-            self.step(Input::Replied { request_id: attempt, outcome: Outcome::Ended });
+            self.step(Input::Replied { request_id: attempt, outcome: ReplyOutcome::Ended });
         }
     }
 
@@ -46,7 +46,7 @@ impl KeepAliveTask {
         what: RequestOutcome,
         request: &Arc<LeaseRequest>,
         attempt: AttemptId,
-    ) -> Option<Outcome> {
+    ) -> Option<ReplyOutcome> {
         Some(match what {
             RequestOutcome::Sent => {
                 self.was_reached = true;
@@ -54,7 +54,7 @@ impl KeepAliveTask {
                 if !request.has_wait() {
                     return None;
                 }
-                Outcome::Queued
+                ReplyOutcome::Queued
             }
             RequestOutcome::Granted(granted) => {
                 // Whatever else is under way asks for the same under the same key.
@@ -72,14 +72,14 @@ impl KeepAliveTask {
                 self.end = Some(how);
                 let several = self.granted.values().find(|granted| granted.len() > 1);
                 self.remaining_leases = several.filter(|_| !self.is_stopped).cloned();
-                Outcome::Ended
+                ReplyOutcome::Ended
             }
             RequestOutcome::Released => {
                 self.last_error = None;
                 if let Some(released) = self.released.take() {
                     let _ = released.send(Ok(()));
                 }
-                Outcome::Ended
+                ReplyOutcome::Ended
             }
             // A request that is still on its way would get us into the queue again. Only when each has been answered
             // is this the last word; until then we look again.
@@ -91,23 +91,23 @@ impl KeepAliveTask {
                     self.withdrawn = Some(attempt);
                     return None;
                 }
-                Outcome::Ended
+                ReplyOutcome::Ended
             }
             RequestOutcome::Pending { is_queued: false } => return None,
             // A place in the queue that we cannot leave is ours until our turn comes.
             RequestOutcome::Pending { is_queued: true } => {
                 self.deadline = None;
-                Outcome::Ended
+                ReplyOutcome::Ended
             }
             RequestOutcome::Failed(error) => self.outcome_of_failure(error, request),
         })
     }
 
-    fn outcome_of_failure(&mut self, error: Error, request: &Arc<LeaseRequest>) -> Outcome {
+    fn outcome_of_failure(&mut self, error: Error, request: &Arc<LeaseRequest>) -> ReplyOutcome {
         let outcome = if self.state.is_some() || self.is_stopped {
             // A renewal is tried until the deadline. What is given back and refused for good is left to its end.
             let is_final = self.is_stopped && !error.is_transient();
-            if is_final { Outcome::Ended } else { Outcome::Failed }
+            if is_final { ReplyOutcome::Ended } else { ReplyOutcome::Failed }
         } else {
             match error.code() {
                 // Our turn came and went unheard. It is a new request now, unless it is one already.
@@ -115,13 +115,13 @@ impl KeepAliveTask {
                     if Arc::ptr_eq(request, &self.request) {
                         self.request = self.request.with_new_key();
                     }
-                    Outcome::Failed
+                    ReplyOutcome::Failed
                 }
                 // The longest wait that a server takes is over, not ours.
-                Some(Code::Held) if self.is_still_waiting() => Outcome::Failed,
-                _ if error.is_transient() && self.was_reached => Outcome::Failed,
+                Some(Code::Held) if self.is_still_waiting() => ReplyOutcome::Failed,
+                _ if error.is_transient() && self.was_reached => ReplyOutcome::Failed,
                 // Whoever cannot be reached from the beginning is not there, or not where we look.
-                _ => Outcome::Refused,
+                _ => ReplyOutcome::Refused,
             }
         };
         self.last_error = Some(error);
@@ -148,9 +148,9 @@ impl KeepAliveTask {
 }
 
 /// Several leases live as long as the first of them to end.
-fn valid_outcome(leases: impl Iterator<Item = (u64, u64)> + Clone) -> Outcome {
+fn valid_outcome(leases: impl Iterator<Item = (u64, u64)> + Clone) -> ReplyOutcome {
     let fence = Fence(leases.clone().next().map_or(0, |(fence, _)| fence));
     let valid_for =
         TickDuration::from_millis(leases.map(|(_, valid_for_ms)| valid_for_ms).min().unwrap_or(0));
-    Outcome::Valid { fence, valid_for }
+    ReplyOutcome::Valid { fence, valid_for }
 }

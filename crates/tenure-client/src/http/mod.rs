@@ -1,8 +1,8 @@
 //! HTTP to the server: where it is, how it is reached, and which requests may be sent twice.
 
+mod connection_pool;
 mod endpoint;
 mod path_and_query;
-mod pool;
 mod request;
 mod response;
 mod tls;

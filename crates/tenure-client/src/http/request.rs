@@ -6,7 +6,7 @@ use hyper::Method;
 use hyper::body::Bytes;
 use serde::Serialize;
 
-use crate::key::IdempotencyKey;
+use crate::idempotency_key::IdempotencyKey;
 
 /// How long an answer may take that nobody waits for in a queue.
 pub(crate) const RESPONSE_TIMEOUT: Duration = Duration::from_secs(30);

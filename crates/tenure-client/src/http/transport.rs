@@ -11,12 +11,12 @@ use hyper::{Request, Response};
 use tenure_api::{Code, Problem};
 use tokio::time::timeout;
 
+use super::connection_pool::{ConnectionPool, RequestSender, connect};
 use super::endpoint::Endpoint;
-use super::pool::{ConnectionPool, RequestSender, connect};
 use super::request::{ApiRequest, Idempotency};
 use super::response::HttpResponse;
 use crate::error::Error;
-use crate::key::Secret;
+use crate::idempotency_key::Secret;
 
 /// Everything that requests go through.
 pub(crate) struct HttpTransport {

@@ -98,11 +98,12 @@ async fn dropped_manifest_is_released_and_the_next_priority_is_younger() {
     let network = ProxiedServer::new().await;
     let client = network.proxied_client();
     let alice = agent(&client, "alice", 30_000);
-    let first = declare_mutation(&alice, "FILE:a").await.digest("EXECUTING").identity.priority_timestamp;
+    let first =
+        declare_mutation(&alice, "FILE:a").await.persisted_state("EXECUTING").identity.priority_timestamp;
     with_timeout(client.drain()).await;
     assert!(!is_held(&client, "FILE:a").await);
     let claim = declare_mutation(&alice, "FILE:a").await;
-    assert!(claim.digest("EXECUTING").identity.priority_timestamp > first);
+    assert!(claim.persisted_state("EXECUTING").identity.priority_timestamp > first);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -125,7 +126,7 @@ async fn explicit_priority_is_not_replaced_by_the_servers() {
     assert_eq!(refused.code(), Some(Code::PriorityFixed));
     // One that the client chose gives way.
     let same = declare_mutation(&agent(&client, "alice", 30_000), "FILE:b").await;
-    assert_eq!(same.digest("EXECUTING").identity.priority_timestamp, 2_000);
+    assert_eq!(same.persisted_state("EXECUTING").identity.priority_timestamp, 2_000);
 }
 
 // S3-30, S3-31
@@ -136,7 +137,7 @@ async fn released_agent_lease_is_lost_with_the_next_heartbeat() {
     let claim = declare_mutation(&agent(&client, "alice", 1_500), "FILE:a").await;
     agent(&client, "alice", 1_500).complete().await.unwrap();
     let lost = CheckError::Lost(LeaseLost::Ended { end: "RELEASED".into() });
-    assert_eq!(with_timeout(claim.paused()).await, lost);
+    assert_eq!(with_timeout(claim.wait_until_paused()).await, lost);
     assert_eq!(claim.check(), Err(lost));
     let claim = with_timeout(claim.reacquire()).await.unwrap();
     assert!(claim.is_valid() && !claim.is_continuous());

@@ -23,9 +23,9 @@ async fn disconnected_agent_pauses_before_its_deadline_and_stays_lost() {
     let neighbour = network.direct_client();
     eventually(|| async { neighbour.agent("bob").await.is_ok_and(|bob| !bob.waits.is_empty()) }).await;
     network.proxy.set_cut(true);
-    assert_eq!(with_timeout(claim.paused()).await, CheckError::Paused);
+    assert_eq!(with_timeout(claim.wait_until_paused()).await, CheckError::Paused);
     assert!(boot_microseconds() < claim.deadline(), "it pauses while the lease still lives");
-    assert_eq!(with_timeout(claim.resumed()).await, Err(LeaseLost::DeadlinePassed));
+    assert_eq!(with_timeout(claim.wait_until_resumed()).await, Err(LeaseLost::DeadlinePassed));
     let lost_at = boot_microseconds();
     let (held_at, next) = with_timeout(next).await.unwrap();
     assert!(lost_at < held_at, "lost {lost_at}, held by the next {held_at}");
@@ -46,10 +46,10 @@ async fn disconnected_agent_pauses_before_its_deadline_and_stays_lost() {
 async fn manifest_lost_during_an_outage_is_reacquired_with_the_same_priority() {
     let mut network = ProxiedServer::new().await;
     let claim = declare_mutation(&agent(&network.proxied_client(), "alice", 1_500), "FILE:a").await;
-    let before = claim.digest("EXECUTING").identity.priority_timestamp;
+    let before = claim.persisted_state("EXECUTING").identity.priority_timestamp;
     network.stop().await;
-    assert_eq!(with_timeout(claim.paused()).await, CheckError::Paused);
-    assert_eq!(with_timeout(claim.resumed()).await, Err(LeaseLost::DeadlinePassed));
+    assert_eq!(with_timeout(claim.wait_until_paused()).await, CheckError::Paused);
+    assert_eq!(with_timeout(claim.wait_until_resumed()).await, Err(LeaseLost::DeadlinePassed));
     network.restart().await;
     let neighbour = network.direct_client();
     eventually(|| async { !is_held(&neighbour, "FILE:a").await }).await;
@@ -59,7 +59,7 @@ async fn manifest_lost_during_an_outage_is_reacquired_with_the_same_priority() {
     let claim = with_timeout(claim.reacquire()).await.unwrap();
     assert_eq!(network.proxy.take_requests()[..2], ["POST /v1/leases/reconcile", "POST /v1/manifest"]);
     assert!(claim.is_valid() && !claim.is_continuous() && claim.fence("FILE:a") > fence);
-    assert_eq!(claim.digest("EXECUTING").identity.priority_timestamp, before);
+    assert_eq!(claim.persisted_state("EXECUTING").identity.priority_timestamp, before);
     claim.release().await.unwrap();
     assert!(!is_held(&neighbour, "FILE:a").await);
 }
@@ -70,10 +70,10 @@ async fn agent_resumes_when_the_server_returns_before_the_deadline() {
     let mut network = ProxiedServer::new().await;
     let claim = declare_mutation(&agent(&network.proxied_client(), "alice", 9_000), "FILE:a").await;
     network.stop().await;
-    assert_eq!(with_timeout(claim.paused()).await, CheckError::Paused);
+    assert_eq!(with_timeout(claim.wait_until_paused()).await, CheckError::Paused);
     assert!(claim.touch([AgentIntent::mutates("FILE:a")]).await.is_err(), "it is not even asked");
     network.restart().await;
-    assert_eq!(with_timeout(claim.resumed()).await, Ok(()));
+    assert_eq!(with_timeout(claim.wait_until_resumed()).await, Ok(()));
     assert!(claim.is_valid());
     let claim = with_timeout(claim.reacquire()).await.unwrap();
     assert!(claim.is_continuous(), "nobody else can have had it");

@@ -15,7 +15,7 @@ async fn agent_that_restarts_in_time_resumes_its_leases_and_priority() {
     let path = folder.path().join("agent.json");
     let claim = declare_mutation(&agent(&network.proxied_client(), "alice", 2_000), "FILE:a").await;
     let fence = claim.fence("FILE:a");
-    let digest_before_restart = with_timeout(claim.restart()).await.unwrap();
+    let digest_before_restart = with_timeout(claim.prepare_restart()).await.unwrap();
     digest_before_restart.save(&path).unwrap();
     assert_eq!(RESTART_EXIT_CODE, 107);
     let state = network.direct_client().resource_state("FILE:a").await.unwrap();
@@ -33,11 +33,11 @@ async fn agent_that_restarts_in_time_resumes_its_leases_and_priority() {
     );
     assert!(claim.is_valid() && claim.is_continuous());
     assert_eq!(claim.fence("FILE:a"), fence);
-    let next = claim.digest("EXECUTING");
+    let next = claim.persisted_state("EXECUTING");
     assert_eq!(next.identity.priority_timestamp, digest.identity.priority_timestamp);
     assert_eq!(next.identity.epoch, digest.identity.epoch + 1);
 
-    let next = with_timeout(claim.restart()).await.unwrap();
+    let next = with_timeout(claim.prepare_restart()).await.unwrap();
     with_timeout(Agent::resume(&network.proxied_client(), &next)).await.unwrap().release().await.unwrap();
     let refused = Agent::resume(&network.proxied_client(), &digest).await.err().expect("an older life");
     assert_eq!(refused.code(), Some(Code::DigestStale));
@@ -49,7 +49,7 @@ async fn resume_trusts_the_server_not_the_digest() {
     let network = ProxiedServer::new().await;
     let client = network.proxied_client();
     let claim = declare_mutation(&agent(&client, "alice", 30_000), "FILE:a").await;
-    let digest = claim.digest("EXECUTING");
+    let digest = claim.persisted_state("EXECUTING");
     // The process died without a word, and the leases are gone.
     claim.release().await.unwrap();
     eventually(|| async { !is_held(&client, "FILE:a").await }).await;

@@ -70,7 +70,7 @@ async fn disconnected_holder_loses_the_lease_before_the_next_grant() {
         });
         network.wait_for_waiters(&guard.lease().id, 1).await;
         network.proxy.set_cut(true);
-        let lost = with_timeout(guard.lost()).await;
+        let lost = with_timeout(guard.wait_until_lost()).await;
         let lost_at = boot_microseconds();
         assert_eq!((lost, guard.check()), (LeaseLost::DeadlinePassed, Err(LeaseLost::DeadlinePassed)));
         assert!(lost_at >= guard.deadline());
@@ -145,7 +145,7 @@ fn stalled_process_finds_its_lease_lost_at_once() {
     }
     assert_eq!(guard.check(), Err(LeaseLost::DeadlinePassed));
     runtime.block_on(async {
-        assert_eq!(guard.lost().await, LeaseLost::DeadlinePassed);
+        assert_eq!(guard.wait_until_lost().await, LeaseLost::DeadlinePassed);
         // Not even when everything runs again.
         wait_on_boot_clock(300).await;
         assert_eq!(guard.check(), Err(LeaseLost::DeadlinePassed));
@@ -202,7 +202,7 @@ async fn revoked_lease_is_lost_with_the_next_renewal() {
     let revoke = RevocationRequest { reason: "the door is broken".into() };
     network.direct_client().revoke(&guard.lease().id, &revoke).await.unwrap();
     let before = guard.deadline();
-    let lost = with_timeout(guard.lost()).await;
+    let lost = with_timeout(guard.wait_until_lost()).await;
     assert!(matches!(lost, LeaseLost::Ended { .. }), "{lost:?}");
     assert!(boot_microseconds() < before, "long before its time");
     assert_eq!(guard.check(), Err(lost));
@@ -217,7 +217,7 @@ async fn transferred_lease_is_kept_alive_by_its_new_holder() {
     let transfer = TransferRequest { token: first.token().expose().to_owned(), to: "bob".into() };
     let granted = neighbour.transfer(&first.lease().id, &transfer).await.unwrap();
     let second = neighbour.keep_alive(granted, sent).await.unwrap();
-    assert!(matches!(with_timeout(first.lost()).await, LeaseLost::Ended { .. }));
+    assert!(matches!(with_timeout(first.wait_until_lost()).await, LeaseLost::Ended { .. }));
     wait_on_boot_clock(2_500).await;
     assert_eq!(second.check().unwrap(), second.fence());
     assert_eq!(second.lease().holder, "bob");
@@ -246,7 +246,7 @@ async fn deadline_changed_resolves_for_each_renewal() {
     let guard = network.proxied_client().hold(acquire_request("door:a", "alice", 1_000)).await.unwrap();
     let mut last = guard.deadline();
     for _ in 0..3 {
-        let next = with_timeout(guard.deadline_changed()).await;
+        let next = with_timeout(guard.wait_for_new_deadline()).await;
         assert!(next > last);
         last = next;
     }
@@ -285,7 +285,7 @@ async fn remaining_leases_are_released_after_the_program_drops_them() {
     let (lost, other) = (guard.leases()[0].id.clone(), guard.leases()[1].id.clone());
     let neighbour = network.direct_client();
     neighbour.revoke(&lost, &RevocationRequest { reason: "test".into() }).await.unwrap();
-    assert_eq!(with_timeout(guard.lost()).await, LeaseLost::Ended { end: "REVOKED".into() });
+    assert_eq!(with_timeout(guard.wait_until_lost()).await, LeaseLost::Ended { end: "REVOKED".into() });
     wait_on_boot_clock(100).await;
     let state = async || neighbour.show(&other).await.unwrap().end;
     assert_eq!(state().await, None, "the program may still be at work");

@@ -1,6 +1,6 @@
 //! A keeper never believes for longer than somebody promised, and what is lost stays lost.
 
-use tenure_client::{Effect, FenceGate, Input, KeepAliveRequest, Outcome};
+use tenure_client::{Effect, FenceGate, Input, KeepAliveRequest, ReplyOutcome};
 use tenure_core::kernel::{Fence, TickDuration};
 
 use crate::keepalive_harness::{FENCE, KeepAliveHarness, reply, send_effect, valid_reply, valid_reply_for};
@@ -48,7 +48,7 @@ fn reply_to_a_release_does_not_revive_the_lease() {
     let mut story = KeepAliveHarness::held(TTL);
     assert_eq!(story.step_at(100, Input::Stop), [send_effect(2, KeepAliveRequest::Release(FENCE))]);
     assert_eq!(story.step_at(200, valid_reply(2, 30_000)), []);
-    assert_eq!(story.step_at(200, reply(2, Outcome::Failed)), []);
+    assert_eq!(story.step_at(200, reply(2, ReplyOutcome::Failed)), []);
     assert!(!story.is_held_at(200) && story.keep_alive.has_ended());
     assert_eq!(story.keep_alive.wake_at(), None);
 }
@@ -70,7 +70,7 @@ fn older_reply_does_not_revive_an_ended_lease() {
     let mut story = KeepAliveHarness::held(TTL);
     story.step_at(10_000, Input::Woken);
     story.step_at(10_100, Input::Woken);
-    assert_eq!(story.step_at(10_200, reply(3, Outcome::Ended)), [Effect::Lost]);
+    assert_eq!(story.step_at(10_200, reply(3, ReplyOutcome::Ended)), [Effect::Lost]);
     assert_eq!(
         story.step_at(10_300, valid_reply(2, 30_000)),
         [send_effect(4, KeepAliveRequest::Release(FENCE))]

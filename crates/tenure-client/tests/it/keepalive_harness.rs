@@ -1,6 +1,6 @@
 //! A keeper whose clock is in milliseconds and whose messages go nowhere until the story answers them.
 
-use tenure_client::{AttemptId, Effect, Input, KeepAlive, KeepAliveRequest, Outcome};
+use tenure_client::{AttemptId, Effect, Input, KeepAlive, KeepAliveRequest, ReplyOutcome};
 use tenure_core::kernel::{Fence, TickDuration};
 
 pub const FENCE: Fence = Fence(7);
@@ -55,10 +55,10 @@ pub fn valid_reply(attempt: u64, milliseconds: u64) -> Input {
 }
 
 pub fn valid_reply_for(fence: Fence, attempt: u64, milliseconds: u64) -> Input {
-    reply(attempt, Outcome::Valid { fence, valid_for: TickDuration::from_millis(milliseconds) })
+    reply(attempt, ReplyOutcome::Valid { fence, valid_for: TickDuration::from_millis(milliseconds) })
 }
 
-pub fn reply(attempt: u64, outcome: Outcome) -> Input {
+pub fn reply(attempt: u64, outcome: ReplyOutcome) -> Input {
     Input::Replied { request_id: AttemptId(attempt), outcome }
 }
 

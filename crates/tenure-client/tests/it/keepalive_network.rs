@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use proptest::prelude::*;
-use tenure_client::{AttemptId, Effect, Input, KeepAlive, KeepAliveRequest, Outcome};
+use tenure_client::{AttemptId, Effect, Input, KeepAlive, KeepAliveRequest, ReplyOutcome};
 use tenure_core::kernel::{Fence, TickDuration};
 
 use crate::keepalive_random::proptest_config;
@@ -23,7 +23,7 @@ struct Delivery {
 
 enum ScheduledEvent {
     Arrives { attempt: AttemptId, call: KeepAliveRequest, delivery: Delivery },
-    Replied { attempt: AttemptId, outcome: Outcome, random: u64 },
+    Replied { attempt: AttemptId, outcome: ReplyOutcome, random: u64 },
 }
 
 /// One lease at a registrar whose clock is the true one.
@@ -51,7 +51,7 @@ impl SimulatedLease {
         !self.released && self.expires_at.is_some_and(|end| now < end)
     }
 
-    fn handle_request(&mut self, call: KeepAliveRequest, now: u64, ttl: u64) -> Option<Outcome> {
+    fn handle_request(&mut self, call: KeepAliveRequest, now: u64, ttl: u64) -> Option<ReplyOutcome> {
         match call {
             KeepAliveRequest::Acquire if self.expires_at.is_none() && !self.released => {
                 self.expires_at = Some(now + ttl)
@@ -61,13 +61,13 @@ impl SimulatedLease {
             }
             KeepAliveRequest::Release(_) => {
                 self.released = true;
-                return Some(Outcome::Ended);
+                return Some(ReplyOutcome::Ended);
             }
             KeepAliveRequest::Withdraw => return None,
             KeepAliveRequest::Acquire | KeepAliveRequest::Renew(_) => {}
         }
         let remaining = self.expires_at.filter(|_| self.is_active(now)).map(|end| end - now);
-        Some(remaining.map_or(Outcome::Ended, |remaining| Outcome::Valid {
+        Some(remaining.map_or(ReplyOutcome::Ended, |remaining| ReplyOutcome::Valid {
             fence: FENCE,
             valid_for: TickDuration(remaining),
         }))

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use proptest::prelude::*;
 use proptest::test_runner::FileFailurePersistence;
-use tenure_client::{AttemptId, Effect, Input, KeepAlive, Outcome};
+use tenure_client::{AttemptId, Effect, Input, KeepAlive, ReplyOutcome};
 use tenure_core::kernel::{Fence, TickDuration};
 
 #[derive(Debug, Clone)]
@@ -15,7 +15,7 @@ enum Action {
     /// To one of the newest messages, counted back.
     Replied {
         back: u64,
-        outcome: Outcome,
+        outcome: ReplyOutcome,
     },
     Stop,
 }
@@ -26,17 +26,17 @@ pub fn proptest_config() -> ProptestConfig {
     ProptestConfig { failure_persistence: Some(Box::new(file)), ..ProptestConfig::default() }
 }
 
-fn outcome() -> impl Strategy<Value = Outcome> {
+fn outcome() -> impl Strategy<Value = ReplyOutcome> {
     let fence = prop_oneof![9 => Just(Fence(7)), 1 => Just(Fence(8))];
-    let valid = (fence, 0..12_000_u64).prop_map(|(fence, milliseconds)| Outcome::Valid {
+    let valid = (fence, 0..12_000_u64).prop_map(|(fence, milliseconds)| ReplyOutcome::Valid {
         fence,
         valid_for: TickDuration::from_millis(milliseconds),
     });
     prop_oneof![
         12 => valid,
-        2 => Just(Outcome::Queued),
-        3 => Just(Outcome::Failed),
-        1 => prop_oneof![Just(Outcome::Refused), Just(Outcome::Ended)],
+        2 => Just(ReplyOutcome::Queued),
+        3 => Just(ReplyOutcome::Failed),
+        1 => prop_oneof![Just(ReplyOutcome::Refused), Just(ReplyOutcome::Ended)],
     ]
 }
 
@@ -67,7 +67,8 @@ struct CheckedKeepAlive {
 
 impl CheckedKeepAlive {
     fn step(&mut self, input: Input, random: u64) {
-        if let Input::Replied { request_id: attempt, outcome: Outcome::Valid { fence, valid_for } } = &input
+        if let Input::Replied { request_id: attempt, outcome: ReplyOutcome::Valid { fence, valid_for } } =
+            &input
             && let Some(sent) = self.sent.get(attempt)
         {
             // 99.5 % of it, rounded down, less 50 ms, from when the message left.

@@ -1,6 +1,6 @@
 //! A keeper asks in good time, again and again, but not all the time.
 
-use tenure_client::{AttemptId, Effect, Input, KeepAliveRequest, Outcome};
+use tenure_client::{AttemptId, Effect, Input, KeepAliveRequest, ReplyOutcome};
 use tenure_core::kernel::TickDuration;
 
 use crate::keepalive_harness::{FENCE, KeepAliveHarness, reply, send_effect, valid_reply};
@@ -14,7 +14,7 @@ fn late_queued_reply_does_not_delay_the_renewal() {
     story.step_at(0, Input::Start);
     assert_eq!(story.step_at(200, Input::Woken), [send_effect(2, KeepAliveRequest::Acquire)]);
     assert_eq!(story.step_at(250, valid_reply(1, 3_000)), [Effect::Held(FENCE)]);
-    assert_eq!(story.step_at(300, reply(2, Outcome::Queued)), []);
+    assert_eq!(story.step_at(300, reply(2, ReplyOutcome::Queued)), []);
     let tries = story.run_unanswered_until(1_500);
     assert!(
         tries.first().is_some_and(|(at, call)| *at <= 1_000 && *call == KeepAliveRequest::Renew(FENCE)),
@@ -46,7 +46,7 @@ fn late_failures_do_not_delay_the_next_retry() {
     let next = story.keep_alive.wake_at().expect("another try");
     story.random = 5_000_000;
     for attempt in 2..5 {
-        story.step_at(next / 1_000 - 10, reply(attempt, Outcome::Failed));
+        story.step_at(next / 1_000 - 10, reply(attempt, ReplyOutcome::Failed));
         assert!(story.keep_alive.wake_at().is_some_and(|at| at <= next), "put off by attempt {attempt}");
     }
 }
@@ -76,7 +76,7 @@ fn queued_request_for_a_short_lease_is_repeated_within_its_ttl() {
     // It waited, it was served, and that word was lost: asking again finds it while it lives.
     let mut story = KeepAliveHarness::new(TickDuration::from_secs(3));
     story.step_at(0, Input::Start);
-    story.step_at(10, reply(1, Outcome::Queued));
+    story.step_at(10, reply(1, ReplyOutcome::Queued));
     let tries = story.run_unanswered_until(3_000);
     assert!(tries.len() >= 2, "{tries:?}");
 }
@@ -85,7 +85,7 @@ fn queued_request_for_a_short_lease_is_repeated_within_its_ttl() {
 fn unanswered_requests_do_not_accumulate() {
     let mut story = KeepAliveHarness::new(TTL);
     story.step_at(0, Input::Start);
-    story.step_at(10, reply(1, Outcome::Queued));
+    story.step_at(10, reply(1, ReplyOutcome::Queued));
     let tries = story.run_unanswered_until(100_000_000);
     assert!(tries.len() > 1_000);
     let remembered = format!("{:?}", story.keep_alive).matches("Attempt(").count();

@@ -1,6 +1,6 @@
 //! Stop means stop, in whatever state a keeper is, and leaves nobody waiting for what is not needed.
 
-use tenure_client::{Effect, Input, KeepAliveRequest, Outcome};
+use tenure_client::{Effect, Input, KeepAliveRequest, ReplyOutcome};
 use tenure_core::kernel::{Fence, TickDuration};
 
 use crate::keepalive_harness::{FENCE, KeepAliveHarness, reply, send_effect, valid_reply, valid_reply_for};
@@ -49,9 +49,9 @@ fn two_grants_after_stop_are_both_released() {
 fn stopped_waiter_withdraws_and_releases_a_later_grant() {
     let mut story = KeepAliveHarness::new(TTL);
     story.step_at(0, Input::Start);
-    story.step_at(10, reply(1, Outcome::Queued));
+    story.step_at(10, reply(1, ReplyOutcome::Queued));
     assert_eq!(story.step_at(5_000, Input::Stop), [send_effect(2, KeepAliveRequest::Withdraw)]);
-    assert_eq!(story.step_at(5_010, reply(2, Outcome::Ended)), []);
+    assert_eq!(story.step_at(5_010, reply(2, ReplyOutcome::Ended)), []);
     assert!(story.keep_alive.is_done());
     assert_eq!(
         story.step_at(9_000, valid_reply(1, 39_000)),
@@ -69,7 +69,7 @@ fn grant_in_reply_to_a_withdrawal_is_released() {
         story.step_at(5_010, valid_reply(2, 30_000)),
         [send_effect(3, KeepAliveRequest::Release(FENCE))]
     );
-    assert_eq!(story.step_at(5_020, reply(3, Outcome::Ended)), []);
+    assert_eq!(story.step_at(5_020, reply(3, ReplyOutcome::Ended)), []);
     assert!(story.keep_alive.is_done() && !story.is_held_at(5_020));
 }
 
@@ -89,7 +89,7 @@ fn reply_to_any_release_attempt_finishes_it() {
     let mut story = KeepAliveHarness::held(TTL);
     story.step_at(100, Input::Stop);
     assert_eq!(story.run_unanswered_until(250).len(), 1);
-    assert_eq!(story.step_at(260, reply(2, Outcome::Ended)), []);
+    assert_eq!(story.step_at(260, reply(2, ReplyOutcome::Ended)), []);
     assert!(story.keep_alive.is_done());
     assert_eq!(story.keep_alive.wake_at(), None);
 }
@@ -98,7 +98,7 @@ fn reply_to_any_release_attempt_finishes_it() {
 fn failed_release_is_retried_soon() {
     let mut story = KeepAliveHarness::held(TTL);
     story.step_at(100, Input::Stop);
-    assert_eq!(story.step_at(110, reply(2, Outcome::Failed)), []);
+    assert_eq!(story.step_at(110, reply(2, ReplyOutcome::Failed)), []);
     assert_eq!(story.step_at(110, Input::Woken), [send_effect(3, KeepAliveRequest::Release(FENCE))]);
 }
 

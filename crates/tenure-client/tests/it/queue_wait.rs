@@ -110,7 +110,7 @@ async fn holder_is_recalled_when_another_client_is_queued() {
     let network = ProxiedServer::new().await;
     let guard = network.proxied_client().hold(acquire_request("door:a", "alice", 1_500)).await.unwrap();
     let waiting = start_wait(&network.direct_client(), "bob", WaitLimit::Forever);
-    let waiters = with_timeout(guard.recalled()).await;
+    let waiters = with_timeout(guard.wait_until_recalled()).await;
     assert_eq!((waiters.by.as_str(), waiters.waiting), ("bob", 1));
     guard.release().await.unwrap();
     with_timeout(waiting).await.unwrap().unwrap();

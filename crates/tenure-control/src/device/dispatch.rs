@@ -4,7 +4,7 @@ use serde_json::{Map, Value, json};
 use tenure_core::kernel::Tick;
 
 use super::{CommandReply, VirtualDevice};
-use crate::fields::DeviceCommandFields;
+use crate::device_command_fields::DeviceCommandFields;
 use crate::problem::{Problem, ProblemCode};
 use crate::stream::{StopReason, StreamParameters};
 
@@ -42,9 +42,9 @@ impl VirtualDevice {
             "presets.load" => self.load_preset(fields, now),
             "presets.delete" => self.delete_preset(fields),
             "transport.status" => fields.finish(&[]).and_then(|()| reply(self.transport.to_json(now))),
-            "transport.play" => self.play(fields, now),
-            "transport.pause" => self.pause(fields, now),
-            "transport.stop" => self.stop(fields, now),
+            "transport.play" => self.start_playback(fields, now),
+            "transport.pause" => self.pause_playback(fields, now),
+            "transport.stop" => self.stop_playback(fields, now),
             "settings.get" => fields.finish(&[]).and_then(|()| reply(self.settings.to_json())),
             "settings.set" => self.set_settings(fields),
             "render.stream.start" => self.handle_start_stream(fields, now),
@@ -88,7 +88,7 @@ impl VirtualDevice {
     ) -> Result<CommandReply, Problem> {
         fields.finish(&[])?;
         if !self.stream.stop(StopReason::ClientStop, now) {
-            return Err(self.stream.not_active());
+            return Err(self.stream.not_active_problem());
         }
         reply(self.stream_status(now))
     }

@@ -5,7 +5,7 @@ use tenure_core::kernel::{Tick, TickDuration};
 
 use super::dispatch::{reply, reply_after_store};
 use super::{CommandReply, VirtualDevice};
-use crate::fields::{DeviceCommandFields, required};
+use crate::device_command_fields::{DeviceCommandFields, required};
 use crate::light::parameters::ranges;
 use crate::light::preset::{MAX_PRESETS, check_id, check_name, id_from_name};
 use crate::light::settings::parse_effect;
@@ -101,7 +101,7 @@ impl VirtualDevice {
         reply_after_store(json!({ "deleted": true, "id": id }))
     }
 
-    pub(super) fn play(
+    pub(super) fn start_playback(
         &mut self,
         mut fields: DeviceCommandFields,
         now: Tick,
@@ -113,7 +113,11 @@ impl VirtualDevice {
         reply(self.transport.to_json(now))
     }
 
-    pub(super) fn pause(&mut self, fields: DeviceCommandFields, now: Tick) -> Result<CommandReply, Problem> {
+    pub(super) fn pause_playback(
+        &mut self,
+        fields: DeviceCommandFields,
+        now: Tick,
+    ) -> Result<CommandReply, Problem> {
         fields.finish(&[])?;
         if self.transport.state() == PlaybackState::Stopped {
             let message = "The light is stopped, so there is nothing to pause; play first";
@@ -123,7 +127,11 @@ impl VirtualDevice {
         reply(self.transport.to_json(now))
     }
 
-    pub(super) fn stop(&mut self, fields: DeviceCommandFields, now: Tick) -> Result<CommandReply, Problem> {
+    pub(super) fn stop_playback(
+        &mut self,
+        fields: DeviceCommandFields,
+        now: Tick,
+    ) -> Result<CommandReply, Problem> {
         fields.finish(&[])?;
         self.transport.stop(now);
         reply(self.transport.to_json(now))

@@ -1,47 +1,47 @@
 //! The virtual light: a device that needs no hardware. It carries out every command of the table that is the device's own.
 //!
 //! ```text
-//! commands   which function a command is
-//! look       effects, parameters, presets, transport, settings
-//! report     what the device is, does and shows
-//! upload     firmware in pieces
+//! commands         which function a command is
+//! look             effects, parameters, presets, transport, settings
+//! status           what the device is, does and shows
+//! firmware_upload  firmware in pieces
 //! ```
 //!
 //! Whoever calls has the pass of a command looked at again right before: this is the point that all commands go through,
 //! one after the other. Everything that is shown follows from what was stored, the commands and their ticks.
 
 mod dispatch;
+mod firmware_upload;
 mod light_commands;
-mod report;
-mod upload;
+mod status;
 
 use serde_json::{Map, Value, json};
 use tenure_core::kernel::Tick;
 
-use crate::firmware::FirmwareImage;
+use crate::device_clock::DeviceClock;
+use crate::firmware::FirmwareInfo;
 use crate::light::{Effect, Parameters, Playback, Presets, Settings};
-use crate::millis::DeviceClock;
 use crate::problem::Problem;
-use crate::rate::RateMeter;
+use crate::rate_meter::RateMeter;
 use crate::stream::RenderStream;
 use dispatch::reply_after_store;
-use upload::Upload;
+use firmware_upload::FirmwareUpload;
 
 pub use crate::persistent_state::PersistentState;
 pub use crate::stream::StopReason;
-pub use report::DisplayedFrame;
-pub use upload::{IDLE_TIMEOUT, MAX_CHUNK_BYTES};
+pub use firmware_upload::{IDLE_TIMEOUT, MAX_CHUNK_BYTES};
+pub use status::DisplayedFrame;
 
 pub struct VirtualDevice {
     settings: Settings,
     presets: Presets,
-    firmware: FirmwareImage,
-    next_firmware: Option<FirmwareImage>,
+    firmware: FirmwareInfo,
+    next_firmware: Option<FirmwareInfo>,
     effect: Effect,
     parameters: Parameters,
     transport: Playback,
     stream: RenderStream,
-    upload: Upload,
+    upload: FirmwareUpload,
     uptime: DeviceClock,
     started_at: Tick,
     rendered: RateMeter,
@@ -78,7 +78,7 @@ impl VirtualDevice {
             firmware: next_firmware.unwrap_or(firmware),
             next_firmware: None,
             stream: RenderStream::default(),
-            upload: Upload::default(),
+            upload: FirmwareUpload::default(),
             uptime,
             started_at: uptime.started(),
             rendered: RateMeter::default(),
@@ -124,7 +124,7 @@ impl VirtualDevice {
     }
 
     /// Keeps an image that was found to be whole. It runs from the next start on.
-    pub fn accept_firmware(&mut self, image: FirmwareImage, now: Tick) -> Result<CommandReply, Problem> {
+    pub fn accept_firmware(&mut self, image: FirmwareInfo, now: Tick) -> Result<CommandReply, Problem> {
         self.stream.expire_if_stale(now);
         let data = json!({ "accepted": true, "next": image.to_json(), "restartRequired": true });
         self.next_firmware = Some(image);
@@ -141,7 +141,7 @@ impl VirtualDevice {
     }
 
     /// Takes back what could not be written: `stored` is what the disk holds. What is shown stays as it is.
-    pub fn restore_persistent_state(&mut self, stored: PersistentState) {
+    pub fn revert_persistent_state(&mut self, stored: PersistentState) {
         let PersistentState { settings, presets, firmware, next_firmware } = stored;
         (self.settings, self.presets) = (settings, presets);
         (self.firmware, self.next_firmware) = (firmware, next_firmware);
@@ -150,7 +150,7 @@ impl VirtualDevice {
     /// Starts again: what is stored stays, what is not is as it was at the first start.
     fn restart(&mut self, now: Tick) {
         self.stream.stop(StopReason::ClientStop, now);
-        self.upload = Upload::default();
+        self.upload = FirmwareUpload::default();
         if let Some(next) = self.next_firmware.take() {
             self.firmware = next;
         }

@@ -2,8 +2,8 @@
 
 use sha2::{Digest as _, Sha256};
 
-use super::description::{DESCRIPTION_BYTES, Description};
-use super::{FirmwareImage, ImageError, MAX_IMAGE_BYTES, MAX_SEGMENTS};
+use super::app_descriptor::{AppDescriptor, DESCRIPTION_BYTES};
+use super::{FirmwareInfo, ImageError, MAX_IMAGE_BYTES, MAX_SEGMENTS};
 
 const MAGIC: u8 = 0xE9;
 const CHECKSUM_SEED: u8 = 0xEF;
@@ -63,7 +63,7 @@ pub struct ImageChecker {
     has_digest: bool,
     checksum: u8,
     hash: Sha256,
-    description: Option<Description>,
+    description: Option<AppDescriptor>,
 }
 
 impl Default for ImageChecker {
@@ -109,14 +109,14 @@ impl ImageChecker {
     }
 
     /// There is no more: what it was.
-    pub fn finish(self) -> Result<FirmwareImage, ImageError> {
+    pub fn finish(self) -> Result<FirmwareInfo, ImageError> {
         if let Some(flaw) = self.flaw {
             return Err(flaw);
         }
         let (ImagePart::End, Some(description)) = (self.part, self.description) else {
             return Err(ImageError::Truncated);
         };
-        Ok(FirmwareImage {
+        Ok(FirmwareInfo {
             version: description.version,
             project: description.project,
             built: description.built,
@@ -201,7 +201,7 @@ impl ImageChecker {
             }
             ImagePart::Description(behind) => {
                 self.data(complete);
-                self.description = Some(Description::parse(&gathered)?);
+                self.description = Some(AppDescriptor::parse(&gathered)?);
                 self.after_data(behind);
                 Ok(())
             }

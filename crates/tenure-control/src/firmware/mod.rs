@@ -19,7 +19,7 @@
 //! little-endian. Nothing of an image is kept but what it says of itself, so checking one takes the same little memory
 //! whatever its size.
 
-mod description;
+mod app_descriptor;
 mod image_checker;
 
 use std::fmt;
@@ -39,7 +39,7 @@ pub const MAX_SEGMENTS: u8 = 16;
 /// What is kept of an image that was found to be whole.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub struct FirmwareImage {
+pub struct FirmwareInfo {
     /// Its version, as it says itself.
     pub version: String,
     /// Which project it was built from.
@@ -56,7 +56,7 @@ pub struct FirmwareImage {
     pub has_digest: bool,
 }
 
-impl FirmwareImage {
+impl FirmwareInfo {
     /// What runs on a device that was never given another one.
     pub fn built_in() -> Self {
         Self {

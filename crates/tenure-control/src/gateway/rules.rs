@@ -2,8 +2,8 @@
 
 use std::fmt;
 
-use super::message::{DeviceMessage, MessageRule};
-use super::request::{RequestHead, RequestRule};
+use super::message_rule::{DeviceMessage, MessageRule};
+use super::request_rule::{RequestHead, RequestRule};
 use crate::permission_matrix::CommandClass;
 
 /// The most bytes of a table: whoever names another file by mistake hears of it, and waits for nothing.

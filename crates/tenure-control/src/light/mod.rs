@@ -1,13 +1,13 @@
 //! The light itself: what 320 lights show, as a function of time.
 //!
 //! ```text
-//! colour, palette, wave   what effects are painted with
-//! effects/                each effect: (parameters, time, position) -> colour
-//! effect                  the table of them
-//! parameters              brightness, speed and the others, with their ranges
-//! transport               plays, stands still, or is dark
-//! render                  a whole frame
-//! preset, settings        what is kept
+//! colour, palette, waveforms  what effects are painted with
+//! effects/                    each effect: (parameters, time, position) -> colour
+//! effect                      the table of them
+//! parameters                  brightness, speed and the others, with their ranges
+//! transport                   plays, stands still, or is dark
+//! render                      a whole frame
+//! preset, settings            what is kept
 //! ```
 //!
 //! Nothing runs here. A frame is computed when somebody looks, from whole numbers alone, so the same moment looks the
@@ -22,7 +22,7 @@ pub mod playback;
 pub mod preset;
 pub mod render;
 pub mod settings;
-mod wave;
+mod waveforms;
 
 pub use colour::Rgb;
 pub use effect::{EFFECTS, Effect};

@@ -5,7 +5,7 @@ use serde_json::{Map, Value, json};
 
 use super::colour::Rgb;
 use super::palette::{self, PALETTES, Palette};
-use crate::fields::DeviceCommandFields;
+use crate::device_command_fields::DeviceCommandFields;
 use crate::problem::{Problem, ProblemCode};
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use super::effect::{EFFECTS, Effect};
 use super::preset::check_name;
-use crate::fields::{DeviceCommandFields, number, wrong_type};
+use crate::device_command_fields::{DeviceCommandFields, number, wrong_type};
 use crate::problem::{Problem, ProblemCode};
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

@@ -78,12 +78,12 @@ fn is_name(name: &str) -> bool {
 }
 
 /// An object, with the first of its names that stands twice.
-pub(super) struct JsonObject {
+pub(super) struct DuplicateCheckedObject {
     pub(super) fields: Map<String, Value>,
     pub(super) duplicate: Option<String>,
 }
 
-impl<'de> Deserialize<'de> for JsonObject {
+impl<'de> Deserialize<'de> for DuplicateCheckedObject {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         deserializer.deserialize_map(JsonObjectVisitor)
     }
@@ -92,14 +92,14 @@ impl<'de> Deserialize<'de> for JsonObject {
 struct JsonObjectVisitor;
 
 impl<'de> Visitor<'de> for JsonObjectVisitor {
-    type Value = JsonObject;
+    type Value = DuplicateCheckedObject;
 
     fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str("an object")
     }
 
-    fn visit_map<A: MapAccess<'de>>(self, mut access: A) -> Result<JsonObject, A::Error> {
-        let mut object = JsonObject { fields: Map::new(), duplicate: None };
+    fn visit_map<A: MapAccess<'de>>(self, mut access: A) -> Result<DuplicateCheckedObject, A::Error> {
+        let mut object = DuplicateCheckedObject { fields: Map::new(), duplicate: None };
         while let Some((name, value)) = access.next_entry::<String, Value>()? {
             if object.fields.contains_key(&name) {
                 object.duplicate.get_or_insert(name);

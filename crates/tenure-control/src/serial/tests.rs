@@ -6,7 +6,7 @@ use crate::rejection::{BLOCKED, ControlRejection, ControlRejectionCode};
 
 /// The command, its fields and the id of a line.
 fn parse_ok(line: &str) -> (&'static str, Value, Option<String>) {
-    let SerialRequest { id, action } = parse_line(line).unwrap_or_else(|unread| panic!("{line}: {unread:?}"));
+    let SerialCommand { id, action } = parse_line(line).unwrap_or_else(|unread| panic!("{line}: {unread:?}"));
     match action {
         SerialAction::Help => ("help", Value::Null, id),
         SerialAction::Command { row, fields } => (row.name, fields.expect(line).into(), id),
@@ -17,7 +17,7 @@ fn parse_ok(line: &str) -> (&'static str, Value, Option<String>) {
 fn rejection_code(line: &str) -> (ProblemCode, bool) {
     match parse_line(line) {
         Err(unread) => (unread.problem.code, false),
-        Ok(SerialRequest { action: SerialAction::Command { fields: Err(problem), .. }, .. }) => {
+        Ok(SerialCommand { action: SerialAction::Command { fields: Err(problem), .. }, .. }) => {
             (problem.code, true)
         }
         Ok(found) => panic!("{line}: {found:?}"),

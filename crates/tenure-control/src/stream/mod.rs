@@ -10,10 +10,10 @@ use serde_json::{Value, json};
 use tenure_core::kernel::Tick;
 use tenure_core::rules::time::is_expired;
 
-use crate::frame::{FORMAT, FRAME_BYTES, Frame, HEADER_BYTES, VERSION};
+use crate::device_clock::DeviceClock;
 use crate::light::{LEDS, Pixels};
-use crate::millis::DeviceClock;
 use crate::problem::{Problem, ProblemCode};
+use crate::render_frame::{FORMAT, FRAME_BYTES, HEADER_BYTES, RenderFrame, VERSION};
 use render_session::RenderSession;
 
 pub use stream_parameters::{StopReason, StreamParameters};
@@ -53,9 +53,9 @@ impl RenderStream {
         self.expire_if_stale(now);
         let Some(session) = self.active_mut() else {
             self.frames_without_stream += 1;
-            return Err(self.not_active());
+            return Err(self.not_active_problem());
         };
-        match Frame::parse(bytes) {
+        match RenderFrame::parse(bytes) {
             Ok(frame) => session.accept(&frame, now),
             Err(problem) => {
                 // It does not keep the stream alive: whoever sends nothing else shows nothing.
@@ -77,7 +77,7 @@ impl RenderStream {
     }
 
     /// Why there is nothing to show or to stop.
-    pub fn not_active(&self) -> Problem {
+    pub fn not_active_problem(&self) -> Problem {
         let ended = self.session.as_ref().and_then(|session| session.ended);
         let before = match ended {
             Some((_, reason)) => format!(" (the last one ended: {})", reason.as_str()),

@@ -4,10 +4,10 @@ use serde_json::{Map, Value, json};
 use tenure_core::kernel::Tick;
 
 use super::stream_parameters::{StopReason, StreamParameters};
-use crate::frame::Frame;
+use crate::device_clock::{DeviceClock, DeviceInstant};
 use crate::light::{Pixels, render};
-use crate::millis::{DeviceClock, Millis};
-use crate::rate::RateMeter;
+use crate::rate_meter::RateMeter;
+use crate::render_frame::RenderFrame;
 
 /// The stream that is, or the one that was last.
 #[derive(Debug, Clone)]
@@ -48,7 +48,7 @@ impl RenderSession {
         self.last_frame_at.unwrap_or(self.started_at).saturating_add(self.parameters.stale_timeout)
     }
 
-    pub(super) fn accept(&mut self, frame: &Frame<'_>, now: Tick) {
+    pub(super) fn accept(&mut self, frame: &RenderFrame<'_>, now: Tick) {
         if let Some(last) = self.last_sequence {
             // Half of all numbers lie ahead, the other half behind: the numbers are a circle.
             match frame.sequence.wrapping_sub(last.wrapping_add(1)) {
@@ -71,7 +71,7 @@ impl RenderSession {
 
 /// As programs see it, or that there was none yet.
 pub(super) fn status(session: Option<&RenderSession>, uptime: DeviceClock, now: Tick) -> Map<String, Value> {
-    let clock = |tick: Option<Tick>| tick.map(|tick| uptime.at(tick)).map(|Millis(millis)| millis);
+    let clock = |tick: Option<Tick>| tick.map(|tick| uptime.at(tick)).map(|DeviceInstant(millis)| millis);
     let count = |number: fn(&RenderSession) -> u64| session.map_or(0, number);
     let ended = session.and_then(|session| session.ended);
     let status = json!({

@@ -2,10 +2,10 @@
 
 use tenure_core::kernel::TickDuration;
 
-use crate::fields::DeviceCommandFields;
-use crate::frame::{FORMAT, VERSION};
+use crate::device_command_fields::DeviceCommandFields;
 use crate::light::LEDS;
 use crate::problem::{Problem, ProblemCode};
+use crate::render_frame::{FORMAT, VERSION};
 
 /// What a stream is started with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 use tenure_control::light::EFFECTS;
-use tenure_control::{Frame, VirtualDevice};
+use tenure_control::{RenderFrame, VirtualDevice};
 
 use crate::support::{TestRng, device, device_with_state, execute, execute_ok, tick_at_millis};
 
@@ -35,7 +35,7 @@ fn step(device: &mut VirtualDevice, dice: &mut TestRng, millis: u64) -> String {
         return format!(
             "{:?}",
             device.accept_frame(
-                &Frame { flags: 0, sequence, colours: &colours }.to_bytes(),
+                &RenderFrame { flags: 0, sequence, colours: &colours }.to_bytes(),
                 tick_at_millis(millis)
             )
         );

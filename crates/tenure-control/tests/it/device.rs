@@ -227,7 +227,7 @@ fn commands_that_change_persistent_state_report_it_and_the_state_round_trips() {
     }
     let before = device.persistent_state();
     execute_ok(&mut device, "presets.save", json!({ "name": "three" }), 0);
-    device.restore_persistent_state(before.clone());
+    device.revert_persistent_state(before.clone());
     assert_eq!(device.persistent_state(), before, "what could not be written is not there");
 }
 

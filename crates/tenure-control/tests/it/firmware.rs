@@ -1,15 +1,15 @@
 //! Images, checked while they come in.
 
 use proptest::prelude::*;
-use tenure_control::firmware::{FirmwareImage, ImageChecker, ImageError, MAX_IMAGE_BYTES};
+use tenure_control::firmware::{FirmwareInfo, ImageChecker, ImageError, MAX_IMAGE_BYTES};
 
-use crate::image::{ImageBuilder, description};
+use crate::firmware_image::{ImageBuilder, description};
 
-fn check(bytes: &[u8]) -> Result<FirmwareImage, ImageError> {
+fn check(bytes: &[u8]) -> Result<FirmwareInfo, ImageError> {
     in_pieces(bytes, bytes.len().max(1))
 }
 
-fn in_pieces(bytes: &[u8], length: usize) -> Result<FirmwareImage, ImageError> {
+fn in_pieces(bytes: &[u8], length: usize) -> Result<FirmwareInfo, ImageError> {
     let mut check = ImageChecker::new();
     for piece in bytes.chunks(length) {
         check.feed(piece)?;

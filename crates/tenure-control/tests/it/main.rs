@@ -2,11 +2,11 @@
 
 mod determinism;
 mod device;
+mod device_guide;
 mod firmware;
-mod frames;
-mod guide;
-mod image;
-mod inputs;
+mod firmware_image;
+mod random_commands;
+mod render_frames;
 mod stream;
 mod support;
 mod uploads;

@@ -1,13 +1,13 @@
 //! A render stream: what is shown, what is counted, and how it ends.
 
 use serde_json::{Value, json};
-use tenure_control::{DeviceClock, Frame, PersistentState, StopReason, VirtualDevice};
+use tenure_control::{DeviceClock, PersistentState, RenderFrame, StopReason, VirtualDevice};
 use tenure_core::kernel::Tick;
 
 use crate::support::{START, device, execute, execute_ok, execute_rejected, tick_at_millis};
 
 fn frame(sequence: u32, colour: u8) -> Vec<u8> {
-    Frame { flags: 0, sequence, colours: &[colour; 960] }.to_bytes().to_vec()
+    RenderFrame { flags: 0, sequence, colours: &[colour; 960] }.to_bytes().to_vec()
 }
 
 fn status(device: &mut VirtualDevice, millis: u64) -> Value {

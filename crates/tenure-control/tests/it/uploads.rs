@@ -4,7 +4,7 @@ use base64_text as text;
 use serde_json::{Value, json};
 use tenure_control::{PersistentState, VirtualDevice};
 
-use crate::image::ImageBuilder;
+use crate::firmware_image::ImageBuilder;
 use crate::support::{device, device_with_state, execute, execute_ok, execute_rejected};
 
 /// Bytes as base64, for tests alone.

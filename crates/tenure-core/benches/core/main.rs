@@ -3,10 +3,10 @@
 //!
 //! `cargo bench -p tenure-core --bench core -- [--quick] [--json] [--check] [--write]`
 
-mod baseline;
 mod cpu_time;
 mod measurements;
 mod memory;
+mod naive_lock_table;
 mod report;
 mod workload;
 

@@ -5,9 +5,9 @@ use std::hint::black_box;
 
 use tenure_core::kernel::{ClockAnchor, Decision, EncodeContext, Event, Fence, LedgerTag, decide, encode};
 
-use crate::baseline::Baseline;
 use crate::cpu_time::{Series, cpu_time_of};
-use crate::workload::{BATCH, TimedCommand, Workload, apply_all, perform};
+use crate::naive_lock_table::NaiveLockTable;
+use crate::workload::{BATCH, TimedCommand, Workload, apply_all, decide_and_apply};
 
 /// How many live leases there are.
 pub const SIZES: [usize; 3] = [1_000, 100_000, 1_000_000];
@@ -83,7 +83,7 @@ impl Operation {
 /// the machine disturbs all alike.
 pub fn measure(repetitions: usize) -> Measurements {
     let mut figures = Measurements::new();
-    let mut workloads = SIZES.map(|size| (size, steady(size), Baseline::with_leases(size)));
+    let mut workloads = SIZES.map(|size| (size, steady(size), NaiveLockTable::with_leases(size)));
     for _ in 0..repetitions {
         for (size, world, peer) in &mut workloads {
             let mut record = |what, nanoseconds: u64| {
@@ -140,7 +140,9 @@ fn sum<const N: usize>(mut batch: impl FnMut() -> [u64; N]) -> [u64; N] {
 /// The time that `requests` take. Each decision is dropped within it: somebody has to.
 fn perform_all(world: &mut Workload, requests: impl FnOnce(&mut Workload) -> Vec<TimedCommand>) -> u64 {
     let requests = requests(world);
-    cpu_time_of(|| requests.iter().for_each(|request| drop(black_box(perform(&mut world.state, request)))))
+    cpu_time_of(|| {
+        requests.iter().for_each(|request| drop(black_box(decide_and_apply(&mut world.state, request))))
+    })
 }
 
 fn release(world: &mut Workload) -> u64 {

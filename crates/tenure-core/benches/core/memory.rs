@@ -5,7 +5,7 @@ use std::process::Command;
 
 use tenure_core::kernel::Decision;
 
-use crate::workload::{BATCH, Workload, perform};
+use crate::workload::{BATCH, Workload, decide_and_apply};
 
 /// The argument with which this program measures memory and nothing else.
 pub const MEMORY_OF_FLAG: &str = "--memory-of";
@@ -45,7 +45,7 @@ impl MemoryUse {
         let after_grants = each(resident()?);
         for _ in 0..leases / BATCH {
             let releases = world.releases();
-            releases.iter().for_each(|request| drop::<Decision>(perform(&mut world.state, request)));
+            releases.iter().for_each(|request| drop::<Decision>(decide_and_apply(&mut world.state, request)));
             world.fill(leases);
         }
         println!("{after_grants} {}", each(resident()?));

@@ -1,7 +1,7 @@
 //! A state in steady traffic: as many live leases as asked for, and as much memory of ended ones as it keeps.
 
 use tenure_core::kernel::{
-    Acquire, Command, ContentionPolicy, Decision, Event, Fence, HashKey, Holder, KernelState, Labels,
+    Acquire, Command, ContentionPolicy, Decision, Event, Fence, HashSeed, Holder, KernelState, Labels,
     LeaseCredential, LeaseMode, LeaseRequest, LedgerTag, Limits, Nonce, Principal, Resource, Tick,
     TickDuration, decide,
 };
@@ -50,7 +50,7 @@ impl Workload {
         let mut live = vec![ActiveLease { fence: Fence(u64::MAX), number: u64::MAX }; leases];
         live.clear();
         Self {
-            state: KernelState::new(LedgerTag(0xbe9c), Limits::default(), HashKey(7, 11)),
+            state: KernelState::new(LedgerTag(0xbe9c), Limits::default(), HashSeed(7, 11)),
             live,
             now: Tick(1_000_000),
             next_number: 0,
@@ -64,7 +64,7 @@ impl Workload {
     pub fn fill(&mut self, leases: usize) {
         while self.live.len() < leases {
             let requests = self.acquires((leases - self.live.len()).min(BATCH));
-            requests.iter().for_each(|request| drop(perform(&mut self.state, request)));
+            requests.iter().for_each(|request| drop(decide_and_apply(&mut self.state, request)));
             self.record_grants(requests.len());
         }
     }
@@ -165,7 +165,7 @@ impl TimedCommand {
 }
 
 /// What a registrar does with each request, but for the disk.
-pub fn perform(state: &mut KernelState, request: &TimedCommand) -> Decision {
+pub fn decide_and_apply(state: &mut KernelState, request: &TimedCommand) -> Decision {
     let decision = decide(state, &request.command, request.at);
     apply_all(state, &decision.events);
     decision

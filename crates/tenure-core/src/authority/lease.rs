@@ -111,7 +111,7 @@ impl AuthorityLease {
 
     /// Uses up `amount` for `purpose`: all of it, or nothing.
     pub fn spend(&mut self, amount: Budget, purpose: &Purpose) -> Result<(), SpendError> {
-        if !self.scope.contains(purpose) {
+        if !self.scope.allows(purpose) {
             return Err(SpendError::OutOfScope);
         }
         Ok(self.remaining.deduct(amount)?)

@@ -118,7 +118,7 @@ impl LeaseScope {
     }
 
     /// Whether everything that it is for is allowed.
-    pub fn contains(&self, purpose: &Purpose) -> bool {
+    pub fn allows(&self, purpose: &Purpose) -> bool {
         purpose.work_id.as_deref().is_none_or(|name| self.allows_work(name))
             && purpose.tool.as_deref().is_none_or(|name| self.allows_tool(name))
             && purpose.namespace.as_deref().is_none_or(|name| self.allows_namespace(name))

@@ -1,8 +1,8 @@
 //! What may be given at all, whoever asks: less than everything when the disk is full, or after a restore.
 
 use super::decision_builder::DecisionBuilder;
+use super::newtypes::Tick;
 use super::outcome::Rejection;
-use super::value::Tick;
 
 /// What there is room for. Said by the shell, not by the ledger: a replay never asks it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]

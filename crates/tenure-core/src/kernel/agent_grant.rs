@@ -5,7 +5,7 @@ use super::decision_builder::{DecisionBuilder, Grant};
 use super::event::{Event, RevocationCause};
 use super::lease_request::LeaseRequest;
 use super::name::{Holder, Principal};
-use super::value::{Fence, Ticket};
+use super::newtypes::{Fence, Ticket};
 use crate::rules::time::extends;
 
 impl DecisionBuilder<'_> {
@@ -83,7 +83,7 @@ impl DecisionBuilder<'_> {
         }
         let (holder, resource, key) = (agent, &request.resource, None);
         let grant = Grant { holder, principal, request, resource, key, ticket, continues, authority: None };
-        self.issue(grant).expect("time and fences were looked at before")
+        self.issue_lease(grant).expect("time and fences were looked at before")
     }
 
     /// Whether there are numbers and time for all of this.
@@ -93,7 +93,7 @@ impl DecisionBuilder<'_> {
     }
 
     /// What an agent is told that was told to wait, once everything is settled.
-    pub(crate) fn final_outcome(&self, agent: &Holder, answer: AgentOutcome) -> AgentOutcome {
+    pub(crate) fn final_agent_outcome(&self, agent: &Holder, answer: AgentOutcome) -> AgentOutcome {
         let (ticket, blocked_by) = match &answer {
             AgentOutcome::Wait { ticket, blocked_by, .. } => (ticket, blocked_by),
             AgentOutcome::Granted { leases } => return self.final_grant(leases),

@@ -4,14 +4,14 @@ use super::agent::{AgentEvent, AgentWaitEnd};
 use super::decision_builder::DecisionBuilder;
 use super::event::{Event, RevocationCause};
 use super::name::{Holder, Principal};
-use super::value::{TickDuration, Ticket};
+use super::newtypes::{TickDuration, Ticket};
 
 /// In whose name that is done.
 const AGENTS_PRINCIPAL: &str = "system:agents";
 
 impl DecisionBuilder<'_> {
     /// Ends what agents hold for longer than is permitted, at most so much. Says whether there is more.
-    pub(crate) fn sweep_agents(&mut self, max: usize) -> bool {
+    pub(crate) fn enforce_agent_limits(&mut self, max: usize) -> bool {
         let has_more_waiting = self.time_out_waiting_agents(max);
         let has_more_idle = self.end_idle_leases(max);
         let has_more_used_up = self.end_used_up_agents(max);

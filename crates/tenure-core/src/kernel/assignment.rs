@@ -73,7 +73,7 @@ impl DecisionBuilder<'_> {
 
     /// What keeps `short` from being granted for the shortest time: of each resource that would help the first thing
     /// in its way, and of those the one that is over first.
-    pub(crate) fn earliest_blocker<'b>(
+    pub(crate) fn blocker_ending_first<'b>(
         &'b self,
         requests: &'b [LeaseRequest],
         short: &Shortage,

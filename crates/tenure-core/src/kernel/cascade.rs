@@ -2,8 +2,8 @@
 
 use super::decision_builder::DecisionBuilder;
 use super::event::{Event, RevocationCause};
+use super::newtypes::{Fence, Tick};
 use super::state::LeaseEntry;
-use super::value::{Fence, Tick};
 use crate::rules::time::is_expired;
 
 /// What people read of a lease whose parent ended.
@@ -11,9 +11,9 @@ const PARENT_ENDED: &str = "the lease that it was derived from ended";
 
 impl DecisionBuilder<'_> {
     /// Ends everybody below a lease that ends, the youngest first, so that nobody is ever without its parent.
-    pub(super) fn end_descendants(&mut self, lease: Fence) {
+    pub(super) fn end_derived_leases(&mut self, lease: Fence) {
         let state = self.state;
-        for fence in state.descendants(lease).into_iter().rev() {
+        for fence in state.derived_leases(lease).into_iter().rev() {
             let Some(child) = state.find_lease(fence).filter(|_| !self.has_ended(fence)) else { continue };
             let at = self.now;
             self.push_without_cascade(if is_expired(at.0, child.terms.expires_at.0) {

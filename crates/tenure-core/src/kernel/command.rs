@@ -9,7 +9,7 @@ use super::intent::IntentCommand;
 use super::lease_request::LeaseRequest;
 use super::mode::LeaseMode;
 use super::name::{Holder, Principal};
-use super::value::{Fence, IdempotencyKey, Nonce, TickDuration, Ticket};
+use super::newtypes::{Fence, IdempotencyKey, Nonce, TickDuration, Ticket};
 use super::work::WorkCommand;
 use crate::lease::ReleaseReason;
 

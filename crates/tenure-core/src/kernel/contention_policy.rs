@@ -5,7 +5,7 @@
 //! line here: control and intents refuse and refresh their own, plain leases queue.
 
 use super::command::ContentionPolicy;
-use super::value::{Tick, TickDuration};
+use super::newtypes::{Tick, TickDuration};
 
 /// What to do with a request that something is in the way of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

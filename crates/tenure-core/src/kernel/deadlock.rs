@@ -24,8 +24,8 @@ use super::file::RetryTicket;
 use super::lease_request::{LeaseRequest, assign_resource_numbers};
 use super::mode::LeaseMode;
 use super::name::{Holder, Resource};
+use super::newtypes::Ticket;
 use super::state::{LeaseEntry, QueueEntry, Slot};
-use super::value::Ticket;
 use crate::rules::overlap::{is_hierarchical, overlaps};
 
 impl DecisionBuilder<'_> {
@@ -33,7 +33,7 @@ impl DecisionBuilder<'_> {
     /// the next, and the last for the first.
     pub(crate) fn find_cycle(&self, holder: &Holder, requests: &[LeaseRequest]) -> Option<Vec<Holder>> {
         // Nobody waits for somebody who holds nothing and waits for nothing.
-        let own = self.state.find_holder(holder).filter(|own| !self.state.is_idle(*own))?;
+        let own = self.state.find_holder(holder).filter(|own| !self.state.is_holder_idle(*own))?;
         WaitForGraph { builder: self, candidate: Some((own, requests)), transferred: None }
             .shortest_cycle_through(own)
     }

@@ -10,12 +10,12 @@ use std::sync::Arc;
 use super::agent::{AgentRank, AgentWait};
 use super::event::{Event, IssuedLease, RevocationCause, WaitEnd};
 use super::intent::IntentSessionEnd;
-use super::lease_request::{LeaseRequest, maximal_requests};
+use super::lease_request::{LeaseRequest, drop_covered_requests};
 use super::mode::{LeaseMode, ModeSet};
 use super::name::{Holder, Principal, Resource};
+use super::newtypes::{Fence, IdempotencyKey, Tick, Ticket};
 use super::outcome::{CommandOutcome, Decision, Rejection};
 use super::state::{KernelState, LeaseEntry, QueueEntry, Slot};
-use super::value::{Fence, IdempotencyKey, Tick, Ticket};
 use crate::authority::Authority;
 use crate::lease::ReleaseReason;
 use crate::rules::overlap::{is_hierarchical, overlaps};
@@ -115,7 +115,7 @@ impl<'a> DecisionBuilder<'a> {
             if self.ended_leases.contains(&lease) {
                 return;
             }
-            self.end_descendants(lease);
+            self.end_derived_leases(lease);
         }
         self.events.push(event);
     }
@@ -168,7 +168,7 @@ impl<'a> DecisionBuilder<'a> {
         timed_out.by_ref().take(remaining).for_each(|waiting| self.time_out_if_due(waiting));
         let has_more_sessions = self
             .sweep_intent_sessions(max.saturating_sub(self.ended_leases.len() + self.ended_waiters.len()));
-        let has_more_agents = self.sweep_agents(max);
+        let has_more_agents = self.enforce_agent_limits(max);
         self.end_orphaned_sessions();
         self.serve_agents_and_waiters();
         leases.next().is_some() || timed_out.next().is_some() || has_more_sessions || has_more_agents
@@ -221,7 +221,7 @@ impl<'a> DecisionBuilder<'a> {
 
     /// Grants. Whatever is over on the resource is announced first, because a ledger never holds two
     /// leases that do not go together, not even when one of them is over.
-    pub(crate) fn issue(&mut self, grant: Grant<'_>) -> Result<Fence, Rejection> {
+    pub(crate) fn issue_lease(&mut self, grant: Grant<'_>) -> Result<Fence, Rejection> {
         let expires_at = self.now.checked_add(grant.request.ttl).ok_or(Rejection::Exhausted)?;
         let fence = self.last_fence.next().ok_or(Rejection::Exhausted)?;
         let state = self.state;
@@ -303,7 +303,7 @@ impl<'a> DecisionBuilder<'a> {
     ///
     /// What is over does not count, announced or not. It is looked for only where that decides.
     pub(crate) fn exceeds_usage(&self, principal: &Principal, max_leases: usize, max_waiters: usize) -> bool {
-        let requested = if max_leases < usize::MAX { self.requested_by_agents_of(principal) } else { 0 };
+        let requested = if max_leases < usize::MAX { self.agent_requested_lease_count(principal) } else { 0 };
         let Some(slot) = self.state.find_principal(principal) else { return requested > max_leases };
         let is_own = |holder: Slot| self.state.principal_of(holder).0 == slot;
         let (mut leases, mut waiters) = self.state.usage_of(slot);
@@ -366,7 +366,7 @@ impl<'a> DecisionBuilder<'a> {
         self.ended_waiters.insert(ticket);
         let state = self.state;
         let requests = state.agent_wait(ticket).map(|pending| &pending.requests[..]).unwrap_or_default();
-        for request in maximal_requests(requests) {
+        for request in drop_covered_requests(requests) {
             let around = state.slots_overlapping(&request.resource);
             self.affected_queues.extend(around.filter(|slot| state.has_queue(*slot)));
             self.mark_affected_for_agents(&request.resource);

@@ -8,7 +8,7 @@ use super::intent::IntentEvent;
 use super::lease_request::LeaseRequest;
 use super::mode::LeaseMode;
 use super::name::{Holder, Labels, Principal, Resource};
-use super::value::{Fence, IdempotencyKey, Nonce, Tick, TickDuration, Ticket};
+use super::newtypes::{Fence, IdempotencyKey, Nonce, Tick, TickDuration, Ticket};
 use super::work::WorkEvent;
 use crate::authority::Authority;
 use crate::lease::ReleaseReason;

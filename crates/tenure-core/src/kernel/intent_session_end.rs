@@ -6,8 +6,8 @@ use super::intent::{
     IntentEvent, IntentOutcome, IntentSession, IntentSessionEnd, IntentSessionState, ORCHESTRATOR_PRINCIPAL,
 };
 use super::name::{Holder, Resource};
+use super::newtypes::{Fence, Tick};
 use super::state::{LeaseEntry, Slot};
-use super::value::{Fence, Tick};
 use crate::lease::ReleaseReason;
 use crate::rules::time::is_expired;
 
@@ -55,7 +55,7 @@ impl<'a> DecisionBuilder<'a> {
 
     /// Where a session is, if it is over. One that is over without anybody having said so ends here: no worker took it in
     /// time, or it has lost a lease.
-    pub(crate) fn outcome_if_ended(&mut self, session: &IntentSession) -> Option<IntentOutcome> {
+    pub(crate) fn ended_intent_session_outcome(&mut self, session: &IntentSession) -> Option<IntentOutcome> {
         let before = session.end.or_else(|| self.ended_sessions.get(&session.id).copied());
         if let Some(end) = before {
             return Some(IntentOutcome::Current { state: IntentSessionState::Ended, end: Some(end) });
@@ -70,8 +70,8 @@ impl<'a> DecisionBuilder<'a> {
     }
 
     /// How many sessions go on, and about how large they are, without those that end in this decision.
-    pub(crate) fn active_intent_session_usage(&self) -> (usize, usize) {
-        let (live, bytes) = self.state.active_intent_session_usage();
+    pub(crate) fn active_intent_session_count_and_size(&self) -> (usize, usize) {
+        let (live, bytes) = self.state.active_intent_session_count_and_size();
         let ended = self.ended_sessions.keys().filter_map(|id| self.state.intent_session(id));
         (live - self.ended_sessions.len(), bytes - ended.map(IntentSession::byte_size).sum::<usize>())
     }
@@ -83,7 +83,7 @@ impl<'a> DecisionBuilder<'a> {
             if let Some(session) = state.intent_session(&holder)
                 && session.state.is_taken()
             {
-                self.outcome_if_ended(session);
+                self.ended_intent_session_outcome(session);
             }
         }
     }
@@ -101,7 +101,7 @@ impl<'a> DecisionBuilder<'a> {
     pub(crate) fn sweep_intent_sessions(&mut self, max: usize) -> bool {
         let mut overdue = self.state.overdue_intent_sessions(self.now);
         for session in overdue.by_ref().take(max) {
-            self.outcome_if_ended(session);
+            self.ended_intent_session_outcome(session);
         }
         overdue.next().is_some()
     }

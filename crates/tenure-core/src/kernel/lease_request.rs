@@ -6,8 +6,8 @@ use std::sync::Arc;
 use super::bipartite::find_matching;
 use super::mode::{LeaseMode, ModeSet};
 use super::name::{Labels, Resource};
-use super::value::{Nonce, TickDuration};
-use crate::rules::overlap::{is_hierarchical, maximal_indices, overlaps};
+use super::newtypes::{Nonce, TickDuration};
+use crate::rules::overlap::{is_hierarchical, overlaps, uncovered_indices};
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LeaseRequest {
@@ -113,11 +113,13 @@ pub(crate) fn conflicting_overlap(requests: &[LeaseRequest]) -> Option<(&Resourc
 
 /// Those of `requests` that no other request covers: what blocks a covered request also blocks one of these. Each request
 /// has to name one resource.
-pub(crate) fn maximal_requests(requests: &[LeaseRequest]) -> impl Iterator<Item = &LeaseRequest> + Clone {
+pub(crate) fn drop_covered_requests(
+    requests: &[LeaseRequest],
+) -> impl Iterator<Item = &LeaseRequest> + Clone {
     let named = requests
         .iter()
         .map(|request| (request.resource.as_str(), ModeSet::conflicting_with(request.mode).count()));
-    maximal_indices(named).into_iter().map(|place| &requests[place])
+    uncovered_indices(named).into_iter().map(|place| &requests[place])
 }
 
 /// A number for each resource that is named, as [`find_matching`] expects it.

@@ -1,6 +1,6 @@
 //! Bounds on what a caller can make grow.
 
-use super::value::TickDuration;
+use super::newtypes::TickDuration;
 
 /// What is permitted. Part of the configuration, not of the ledger: a replay never asks it.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -22,11 +22,11 @@ mod lease_request;
 mod limits;
 mod mode;
 mod name;
+mod newtypes;
 mod outcome;
-mod queue;
 mod reducer_consistency;
+mod serve_waiters;
 mod state;
-mod value;
 mod wait_die;
 mod wait_queries;
 mod work;
@@ -34,7 +34,7 @@ mod work;
 pub use admission::AdmissionLevel;
 pub use agent::{
     AgentCommand, AgentEvent, AgentOutcome, AgentPhase, AgentRank, AgentReport, AgentWait, AgentWaitEnd,
-    DeclareManifest, HeartbeatOutcome, PersistedAgentState,
+    DeclareManifest, HeartbeatOutcome, ReportedAgentState,
 };
 pub use codec::{DecodeError, EncodeContext, decode, encode, encode_to};
 pub use command::{Acquire, ChangeMode, Command, ContentionPolicy, LeaseCredential};
@@ -48,7 +48,8 @@ pub use file::{
 pub use intent::{
     AcceptIntent, Intent, IntentAcceptance, IntentCommand, IntentEvent, IntentKey, IntentOutcome,
     IntentSession, IntentSessionEnd, IntentSessionState, IntentTarget, KeepAliveOutcome, LEADER_LOCK,
-    ORCHESTRATOR_PRINCIPAL, TakeSession, leader_lock, orchestrator_principal, tuner_resource, tuner_slot,
+    ORCHESTRATOR_PRINCIPAL, TakeIntentSession, leader_lock_resource, orchestrator_principal, tuner_resource,
+    tuner_slot,
 };
 pub use lease_request::{Alternatives, LeaseRequest};
 pub use limits::{
@@ -60,13 +61,13 @@ pub use limits::{
 };
 pub use mode::{LeaseMode, ModeSet};
 pub use name::{Holder, Labels, Principal, Resource};
-pub use outcome::{CommandOutcome, Decision, LeaseEnd, Rejection};
-pub use state::{
-    AgentRecord, ApplyError, ClockAnchor, ClockState, EndedLease, HashKey, KernelState, LeaseView,
-    QueueTicketView, RestoreError, Snapshot, Terms, WorkLease,
-};
-pub use value::{
+pub use newtypes::{
     Fence, IdempotencyKey, LeaseIdText, LedgerTag, Nonce, RequestDigest, TICK_RATE_HZ, Tick, TickDuration,
     Ticket,
+};
+pub use outcome::{CommandOutcome, Decision, LeaseEnd, Rejection};
+pub use state::{
+    AgentRecord, ApplyError, ClockAnchor, ClockState, ComparableState, EndedLease, HashSeed, KernelState,
+    LeaseTerms, LeaseView, QueueTicketView, RestoreError, WorkLease,
 };
 pub use work::{ClaimWork, DeriveLease, SpendBudget, WorkCommand, WorkEvent};

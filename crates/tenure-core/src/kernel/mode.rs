@@ -90,7 +90,7 @@ impl ModeSet {
     }
 
     /// The modes that do not go with one of these.
-    pub fn conflicts(self) -> ModeSet {
+    pub fn conflicting_modes(self) -> ModeSet {
         let members = LeaseMode::ALL.into_iter().filter(|mode| self.contains(*mode));
         members.map(ModeSet::conflicting_with).fold(ModeSet::default(), ModeSet::union)
     }
@@ -151,7 +151,7 @@ mod tests {
             for other in LeaseMode::ALL {
                 assert_eq!(kept_out.contains(other), !one.is_compatible(other), "{one:?} and {other:?}");
                 let both = kept_out.union(ModeSet::conflicting_with(other));
-                assert_eq!(ModeSet::default().with(one).with(other).conflicts(), both);
+                assert_eq!(ModeSet::default().with(one).with(other).conflicting_modes(), both);
             }
         }
     }

@@ -8,7 +8,7 @@ use super::file::FileOutcome;
 use super::intent::IntentOutcome;
 use super::mode::LeaseMode;
 use super::name::{Holder, Resource};
-use super::value::{Fence, Tick, TickDuration, Ticket};
+use super::newtypes::{Fence, Tick, TickDuration, Ticket};
 use crate::authority::Budget;
 use crate::rules::names::InvalidInput;
 

@@ -1,6 +1,6 @@
 //! The second opinion: the kernel and the work face's reducer read the same ledger, and must say the same.
 
-use super::codec::work_id;
+use super::codec::stored_work_id;
 use super::outcome::LeaseEnd;
 use super::state::{KernelState, LeaseView, ensure};
 use crate::lease::{Lease, LeaseReducerState, LeaseState, ReleaseReason};
@@ -12,16 +12,16 @@ impl KernelState {
         let counts = (self.lease_count(), reducer.active_count());
         ensure(counts.0 == counts.1, || format!("live leases: {counts:?}"))?;
         for view in self.leases_from(super::Fence(0)) {
-            let id = self.tag().lease_id(view.fence);
+            let id = self.ledger_tag().lease_id(view.fence);
             let lease = reducer.get(&id).ok_or_else(|| format!("{id}: only the kernel knows it"))?;
             let wrong = |what: &str| format!("{id}: {what}: kernel {view:?}, reducer {lease:?}");
             compare_lease(&view, lease).map_err(wrong)?;
-            let work = work_id(view.resource, view.terms.mode, &id);
+            let work = stored_work_id(view.resource, view.terms.mode, &id);
             let active = reducer.get_active_lease_for_work(&work).map(|lease| lease.lease_id.as_str());
             ensure(lease.work_id == work && active == Some(&id), || wrong("resource"))?;
         }
         for ended in self.ended_leases() {
-            let id = self.tag().lease_id(ended.fence);
+            let id = self.ledger_tag().lease_id(ended.fence);
             // The reducer may have been pruned; the kernel remembers by its own rule.
             let Some(lease) = reducer.get(&id) else { continue };
             let expected = match ended.end {

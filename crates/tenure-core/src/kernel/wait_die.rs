@@ -5,12 +5,12 @@ use std::collections::BTreeSet;
 use super::agent::{AgentEvent, AgentRank, AgentWait, AgentWaitEnd};
 use super::decision_builder::DecisionBuilder;
 use super::event::{Event, RevocationCause};
-use super::lease_request::{LeaseRequest, maximal_requests};
+use super::lease_request::{LeaseRequest, drop_covered_requests};
 use super::mode::LeaseMode;
 use super::name::{Holder, Resource};
+use super::newtypes::{Fence, Tick, TickDuration, Ticket};
 use super::state::LeaseEntry;
-use super::value::{Fence, Tick, TickDuration, Ticket};
-use crate::rules::overlap::maximal_indices;
+use crate::rules::overlap::uncovered_indices;
 
 /// What is to become of somebody who wants something.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -26,7 +26,7 @@ impl DecisionBuilder<'_> {
     /// What becomes of an agent that wants all of this.
     pub(crate) fn judge(&self, requests: &[LeaseRequest], rank: &AgentRank) -> WaitDieVerdict {
         let mut ahead: Vec<(Holder, bool)> = Vec::new();
-        for request in maximal_requests(requests) {
+        for request in drop_covered_requests(requests) {
             let (resource, mode) = (&request.resource, request.mode);
             let holders = self.conflicting_holders(resource, mode).filter(|holder| *holder != rank.agent);
             ahead.extend(holders.map(|holder| {
@@ -63,7 +63,7 @@ impl DecisionBuilder<'_> {
         while !self.affected_for_agents.is_empty() {
             let affected = std::mem::take(&mut self.affected_for_agents);
             let affected: Vec<Resource> = affected.into_iter().collect();
-            let widest = maximal_indices(affected.iter().map(|resource| (resource.as_str(), 0)));
+            let widest = uncovered_indices(affected.iter().map(|resource| (resource.as_str(), 0)));
             let around =
                 widest.into_iter().flat_map(|place| self.waiting_agents_overlapping(&affected[place]));
             let waiting: BTreeSet<(AgentRank, Ticket)> =

@@ -94,7 +94,7 @@ impl DecisionBuilder<'_> {
     }
 
     /// For how much the agents of a principal wait.
-    pub(super) fn requested_by_agents_of(&self, principal: &Principal) -> usize {
+    pub(super) fn agent_requested_lease_count(&self, principal: &Principal) -> usize {
         let is_own =
             |agent: &Holder| self.state.agent(agent).is_some_and(|agent| agent.principal == *principal);
         let own = self

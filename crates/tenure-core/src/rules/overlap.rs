@@ -78,7 +78,7 @@ pub fn overlaps(one: &str, other: &str) -> bool {
 ///
 /// Two that remain overlap only if the inner one is the stronger, so whoever walks over what is around each of them meets
 /// nothing much more often than there are strengths.
-pub fn maximal_indices<'a>(names: impl IntoIterator<Item = (&'a str, u8)>) -> Vec<usize> {
+pub fn uncovered_indices<'a>(names: impl IntoIterator<Item = (&'a str, u8)>) -> Vec<usize> {
     let names = names.into_iter().enumerate();
     let mut all: Vec<_> =
         names.map(|(place, (name, strength))| (ResourcePattern::from_name(name), strength, place)).collect();
@@ -189,7 +189,7 @@ mod tests {
             names in proptest::collection::vec(("(FILE:|work:)(a|b|/|\\*){0,4}", 0..3_u8), 1..16),
             other in "(FILE:|work:)(a|b|/|\\*){0,4}",
         ) {
-            let remain = maximal_indices(names.iter().map(|(name, strength)| (&name[..], *strength)));
+            let remain = uncovered_indices(names.iter().map(|(name, strength)| (&name[..], *strength)));
             prop_assert!(remain.is_sorted_by(|one, other| one < other));
             for (place, (name, strength)) in names.iter().enumerate() {
                 let alike = |at: &&usize| names[**at].1 >= *strength && overlaps(&names[**at].0, &other);

@@ -3,8 +3,8 @@
 use tenure_core::kernel::{
     AcceptIntent, Acquire, Command, CommandOutcome, ContentionPolicy, Decision, Event, Fence, Holder, Intent,
     IntentCommand, IntentKey, IntentOutcome, IntentSessionEnd, IntentSessionState, IntentTarget, KernelState,
-    LeaseMode, LeaseRequest, Limits, Nonce, Principal, Rejection, Resource, TakeSession, Tick, TickDuration,
-    decide, leader_lock, orchestrator_principal,
+    LeaseMode, LeaseRequest, Limits, Nonce, Principal, Rejection, Resource, TakeIntentSession, Tick,
+    TickDuration, decide, leader_lock_resource, orchestrator_principal,
 };
 
 pub const TTL: TickDuration = TickDuration::from_secs(30);
@@ -33,12 +33,12 @@ pub fn principal(name: &str) -> Principal {
 }
 
 /// Somebody wants a channel.
-pub fn channel(session: &str, service: &str, key: u8) -> AcceptIntent {
+pub fn accept_channel(session: &str, service: &str, key: u8) -> AcceptIntent {
     accept_intent(session, IntentTarget::Service(service.into()), key)
 }
 
 /// Somebody wants a recording.
-pub fn recording(session: &str, id: &str, start_ms: u64, key: u8) -> AcceptIntent {
+pub fn accept_recording(session: &str, id: &str, start_ms: u64, key: u8) -> AcceptIntent {
     accept_intent(session, IntentTarget::Recording { id: id.into(), start_ms }, key)
 }
 
@@ -109,7 +109,7 @@ impl IntentSessionFixture {
 
     /// Somebody becomes the worker.
     pub fn acquire_leader_lock(&mut self, at: u64, worker: &str) -> Fence {
-        let request = LeaseRequest::new(leader_lock(), LeaseMode::Exclusive, TTL, Nonce([7; 16]));
+        let request = LeaseRequest::new(leader_lock_resource(), LeaseMode::Exclusive, TTL, Nonce([7; 16]));
         let (principal, holder) = (orchestrator_principal(), holder(worker));
         let contention = ContentionPolicy::RefreshOwn;
         let acquire =
@@ -140,7 +140,7 @@ impl IntentSessionFixture {
 
     /// Accepts, takes and runs a channel.
     pub fn start_running(&mut self, at: u64, session: &str, service: &str, key: u8, guard: Fence) {
-        self.accept(at, channel(session, service, key)).expect("accepted");
+        self.accept(at, accept_channel(session, service, key)).expect("accepted");
         let taken = self.take(at, session, guard);
         assert!(matches!(taken, Ok(IntentOutcome::Taken { .. })), "{taken:?}");
         assert_eq!(self.start(at, session, guard), Ok(current_outcome(IntentSessionState::Running, None)));
@@ -186,7 +186,13 @@ impl IntentSessionFixture {
 
 pub fn take_command(session: &str, guard: Fence, slots: u32) -> IntentCommand {
     let nonces = [Nonce([1; 16]), Nonce([2; 16])];
-    IntentCommand::Take(TakeSession { session: holder(session), leader: guard, slots, ttl: TTL, nonces })
+    IntentCommand::Take(TakeIntentSession {
+        session: holder(session),
+        leader: guard,
+        slots,
+        ttl: TTL,
+        nonces,
+    })
 }
 
 pub fn current_outcome(state: IntentSessionState, end: Option<IntentSessionEnd>) -> IntentOutcome {

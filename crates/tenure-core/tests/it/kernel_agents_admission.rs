@@ -141,13 +141,13 @@ fn priority_above_the_maximum_is_rejected_and_the_maximum_round_trips() {
     let mut bytes = Vec::new();
     world.state.save(&mut |piece| bytes.extend_from_slice(piece));
     let restored = KernelState::restore(&bytes, LedgerTag(0xabcd), Limits::default(), Default::default());
-    assert_eq!(restored.expect("it was saved").snapshot(), world.state.snapshot());
+    assert_eq!(restored.expect("it was saved").to_comparable(), world.state.to_comparable());
 }
 
 // Patterns that mean the same are one, whoever is in the way of them, and the stronger one counts.
 #[test]
 fn nested_patterns_in_a_manifest_are_judged_individually() {
-    crate::scenario::check(
+    crate::scenario::check_scenario(
         "
          0  agent a declares 10 FILE:x/y/z/CONSUMES                                 -> granted 1
          0  agent b declares 20 FILE:x/*/CONSUMES+FILE:x/y*/CONSUMES                -> granted 2 3

@@ -2,7 +2,7 @@
 
 use tenure_core::kernel::{LeaseMode, Limits};
 
-use crate::scenario::{ScenarioWorld, check};
+use crate::scenario::{ScenarioWorld, check_scenario};
 
 const MODES: [&str; 6] = ["PROVIDES", "CONSUMES", "DEPENDS_ON", "MUTATES", "DELETES", "RENAMES"];
 
@@ -34,7 +34,7 @@ fn manifest_verdicts_follow_the_compatibility_table() {
             };
             // The same name, and a name that only has a part in common with it.
             for name in ["FILE:src/a", "FILE:src/", "FILE:src/*.rs"] {
-                check(&format!(
+                check_scenario(&format!(
                     "
                     0  agent middle declares 20 FILE:src/a/{held}  -> granted 1
                     0  agent young declares 30 {name}/{requested}  -> {younger}
@@ -50,7 +50,7 @@ fn manifest_verdicts_follow_the_compatibility_table() {
 // O-17
 #[test]
 fn worst_verdict_of_a_manifest_applies_to_all_of_it() {
-    check(
+    check_scenario(
         "
          0  agent oldest declares 1 FILE:a/MUTATES                       -> granted 1
          0  agent youngest declares 9 FILE:b/MUTATES                     -> granted 2
@@ -87,7 +87,7 @@ fn manifest_is_granted_atomically() {
 // O-17
 #[test]
 fn plain_lease_blocks_even_the_oldest_agent() {
-    check(
+    check_scenario(
         "
          0  acquire FILE:a person 30                                     -> granted 1
          0  agent old declares 1 FILE:a/CONSUMES                         -> died old, dies behind person
@@ -102,7 +102,7 @@ fn plain_lease_blocks_even_the_oldest_agent() {
 // S3-3
 #[test]
 fn manifest_with_an_invalid_ttl_wait_or_intent_is_rejected() {
-    check(
+    check_scenario(
         "
          0  agent a declares 1 FILE:a/MUTATES for 0                      -> ttl out of range
          0  agent a declares 1 FILE:a/MUTATES for 100000                 -> ttl out of range
@@ -120,7 +120,7 @@ fn names_longer_than_128_bytes_are_distinguished() {
     let folder = format!("FILE:{}/", "deep/".repeat(60));
     let (one, other) = (format!("{folder}{}", "x".repeat(150)), format!("{folder}{}y", "x".repeat(149)));
     let (old, young) = (format!("old-{}", "o".repeat(200)), format!("young-{}", "y".repeat(200)));
-    check(&format!(
+    check_scenario(&format!(
         "
          0  agent {young} declares 9 {one}/MUTATES          -> granted 1
          0  agent {young} declares 9 {other}/MUTATES        -> granted 2

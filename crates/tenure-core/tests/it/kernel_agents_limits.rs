@@ -2,7 +2,7 @@
 
 use tenure_core::kernel::{Command, Event, Limits, Tick, TickDuration};
 
-use crate::scenario::{ScenarioWorld, check};
+use crate::scenario::{ScenarioWorld, check_scenario};
 
 fn world(lease_time: Option<u64>, idle: Option<u64>) -> ScenarioWorld {
     let (lease_time, idle) = (lease_time.map(TickDuration::from_secs), idle.map(TickDuration::from_secs));
@@ -106,7 +106,7 @@ fn idle_revocation_records_its_detail() {
 // S3-33, S3-34: both are off unless somebody asks for them.
 #[test]
 fn without_limits_no_agent_lease_is_revoked() {
-    check(
+    check_scenario(
         "
              0  agent a declares 10 FILE:a/MUTATES for 86400    -> granted 1
          86399  expire                                          -> swept
@@ -117,7 +117,7 @@ fn without_limits_no_agent_lease_is_revoked() {
 // What is touched has to be within what was declared, and is told once in an attempt.
 #[test]
 fn touches_outside_the_leases_are_recorded_once_per_attempt() {
-    check(
+    check_scenario(
         "
          0  agent a touches FILE:src/a/MUTATES                              -> NoSuchAgent
          0  agent a declares 10 FILE:src//MUTATES+FILE:doc/CONSUMES for 10  -> granted 1 2

@@ -1,11 +1,11 @@
 //! How old an agent is, for how long that stands, and what it may remember of itself.
 
-use crate::scenario::check;
+use crate::scenario::check_scenario;
 
 // S3-9, S3-10
 #[test]
 fn priority_is_fixed_during_an_attempt() {
-    check(
+    check_scenario(
         "
          0  agent a declares 20 FILE:a/MUTATES          -> granted 1
          0  agent a declares 10 FILE:b/MUTATES          -> PriorityFixed { current: 20 }
@@ -22,7 +22,7 @@ fn priority_is_fixed_during_an_attempt() {
 // S3-9: who died has not given up. S3-10: who gives up begins anew.
 #[test]
 fn priority_survives_a_die_verdict_until_the_attempt_is_aborted() {
-    check(
+    check_scenario(
         "
          0  agent old declares 10 FILE:a/MUTATES        -> granted 1
          0  agent young declares 20 FILE:a/MUTATES      -> died young, dies behind old
@@ -36,7 +36,7 @@ fn priority_survives_a_die_verdict_until_the_attempt_is_aborted() {
 // S3-9: who waits has not given up either.
 #[test]
 fn priority_is_fixed_while_the_agent_is_waiting() {
-    check(
+    check_scenario(
         "
          0  agent young declares 20 FILE:a/MUTATES          -> granted 1
          0  agent old declares 10 FILE:a/MUTATES wait 5     -> waits t1 place 1 behind young until 5
@@ -49,7 +49,7 @@ fn priority_is_fixed_while_the_agent_is_waiting() {
 // S3-9: a lease that is over is no attempt that goes on.
 #[test]
 fn attempt_ends_when_the_last_lease_expires() {
-    check(
+    check_scenario(
         "
          0          agent a declares 20 FILE:a/MUTATES for 10   -> granted 1
          9.999999   agent a declares 30 FILE:b/MUTATES for 10   -> PriorityFixed { current: 20 }
@@ -62,7 +62,7 @@ fn attempt_ends_when_the_last_lease_expires() {
 #[test]
 fn completed_or_aborted_agent_loses_its_leases_and_tickets() {
     for phase in ["COMPLETED", "ABORTED"] {
-        check(&format!(
+        check_scenario(&format!(
             "
          0  agent young declares 20 FILE:a/MUTATES+FILE:b/MUTATES   -> granted 1 2
          0  agent m declares 15 FILE:c/MUTATES                      -> granted 3
@@ -79,7 +79,7 @@ fn completed_or_aborted_agent_loses_its_leases_and_tickets() {
 #[test]
 fn reporting_other_phases_does_not_change_leases() {
     for phase in ["PLANNING", "ACQUIRING", "EXECUTING", "PAUSED", "VERIFYING"] {
-        check(&format!(
+        check_scenario(&format!(
             "
          0  agent a declares 20 FILE:a/MUTATES for 10   -> granted 1
          9  agent a reports {phase}                     -> noted
@@ -116,7 +116,7 @@ fn commands_for_an_agent_of_another_principal_are_rejected() {
 // O-19, S3-18
 #[test]
 fn agent_memory_is_accepted_for_five_minutes_and_only_from_the_latest_epoch() {
-    check(
+    check_scenario(
         "
            0          agent a declares 20 FILE:a/MUTATES for 1000       -> granted 1
            1          agent a reports DIE_RESTART age 20 epoch 1        -> noted

@@ -6,7 +6,7 @@ use proptest::prelude::*;
 use tenure_core::kernel::{
     AgentCommand, AgentOutcome, AgentPhase, AgentRank, AgentReport, ClockAnchor, Command, CommandOutcome,
     DeclareManifest, EncodeContext, Event, Fence, HeartbeatOutcome, Holder, KernelState, LeaseEnd, LedgerTag,
-    Limits, PersistedAgentState, Rejection, RevocationCause, Tick, TickDuration, decide, decode, encode,
+    Limits, Rejection, ReportedAgentState, RevocationCause, Tick, TickDuration, decide, decode, encode,
 };
 
 use crate::kernel_agents_model::{AgentModel, ManifestOutcome, outcome_of_rejection, touched_outside};
@@ -40,7 +40,7 @@ impl AgentWorld {
         self.state
             .check_invariants()
             .unwrap_or_else(|wrong| panic!("{wrong} after {command:?}\n{:?}", decision.events));
-        assert_eq!(self.state.snapshot(), self.replayed.snapshot());
+        assert_eq!(self.state.to_comparable(), self.replayed.to_comparable());
         self.check();
         decision.outcome
     }
@@ -83,7 +83,7 @@ impl AgentWorld {
         self.state.save(&mut |piece| bytes.extend_from_slice(piece));
         let restored = KernelState::restore(&bytes, LedgerTag(7), self.limits.clone(), Default::default());
         let restored = restored.expect("what was saved can be restored");
-        assert_eq!(restored.snapshot(), self.state.snapshot());
+        assert_eq!(restored.to_comparable(), self.state.to_comparable());
         self.replayed = restored;
     }
 }
@@ -200,7 +200,7 @@ fn check_report(world: &mut AgentWorld, agent: u8, phase: AgentPhase, memory: Op
     let age = known.as_ref().and_then(|known| known.priority);
     let remembers = memory.map(|(priority, epoch)| {
         let priority = if priority > 3 { priority } else { age.unwrap_or(priority) };
-        PersistedAgentState { priority, epoch }
+        ReportedAgentState { priority, epoch }
     });
     let now = Tick(world.now).max(world.state.now());
     let is_too_late = known

@@ -1,11 +1,11 @@
 //! Leases and waits of agents, to the tick: one microsecond before, at, and after.
 
-use crate::scenario::check;
+use crate::scenario::check_scenario;
 
 // S3-11, S3-13, S3-14, S3-20, S3-22, S3-25, S3-26
 #[test]
 fn heartbeat_at_the_expiry_tick_is_too_late() {
-    check(
+    check_scenario(
         "
          0          agent a declares 1 FILE:a/MUTATES for 10   -> granted 1
          9.999999   agent a beats 1                            -> beats: 1 until 19.999999
@@ -20,7 +20,7 @@ fn heartbeat_at_the_expiry_tick_is_too_late() {
 // S3-12, S3-13: what would not extend succeeds, and never shortens.
 #[test]
 fn heartbeat_never_shortens_a_lease() {
-    check(
+    check_scenario(
         "
          0  agent a declares 1 FILE:a/MUTATES for 10            -> granted 1
          0  agent a beats 1 1                                   -> beats: 1 until 10, 1 until 10
@@ -33,7 +33,7 @@ fn heartbeat_never_shortens_a_lease() {
 // S3-14, S3-15, S3-21, S3-23, S3-28
 #[test]
 fn heartbeat_reports_each_lease_separately() {
-    check(
+    check_scenario(
         "
          0  agent a declares 1 FILE:a/MUTATES+FILE:b/MUTATES    -> granted 1 2
          0  agent b declares 2 FILE:c/MUTATES                   -> granted 3
@@ -48,7 +48,7 @@ fn heartbeat_reports_each_lease_separately() {
 // S3-1, S3-16, S3-22, S3-24, S3-25, S3-29: a lease that is over is free before anybody says so.
 #[test]
 fn expired_lease_can_be_granted_at_its_expiry_tick() {
-    check(
+    check_scenario(
         "
          0          agent old declares 1 FILE:a/MUTATES for 10     -> granted 1
          9.999999   agent young declares 2 FILE:a/MUTATES for 10   -> died young, dies behind old
@@ -63,7 +63,7 @@ fn expired_lease_can_be_granted_at_its_expiry_tick() {
 // S3-16
 #[test]
 fn waiting_agent_is_granted_when_the_blocking_lease_expires() {
-    check(
+    check_scenario(
         "
          0  agent young declares 2 FILE:src/a/MUTATES for 10   -> granted 1
          0  agent old declares 1 FILE:src//MUTATES             -> waits t1 place 1 behind young until 60
@@ -76,7 +76,7 @@ fn waiting_agent_is_granted_when_the_blocking_lease_expires() {
 // O-17: a wait has an end, exactly there.
 #[test]
 fn agent_wait_times_out_at_its_deadline() {
-    check(
+    check_scenario(
         "
          0          agent young declares 2 FILE:a/MUTATES          -> granted 1
          0          agent old declares 1 FILE:a/MUTATES wait 5     -> waits t1 place 1 behind young until 5
@@ -91,7 +91,7 @@ fn agent_wait_times_out_at_its_deadline() {
 // O-17: no grant at or after the end of a wait, announced or not.
 #[test]
 fn timed_out_agent_wait_is_not_granted_before_the_sweep() {
-    check(
+    check_scenario(
         "
          0          agent young declares 2 FILE:a/MUTATES          -> granted 1
          0          agent old declares 1 FILE:a/MUTATES wait 5     -> waits t1 place 1 behind young until 5
@@ -107,7 +107,7 @@ fn timed_out_agent_wait_is_not_granted_before_the_sweep() {
 // O-17: asking the same again starts no second wait, and does not make the first one longer.
 #[test]
 fn repeated_manifest_keeps_its_ticket() {
-    check(
+    check_scenario(
         "
          0  agent young declares 2 FILE:a/MUTATES+FILE:b/MUTATES            -> granted 1 2
          0  agent old declares 1 FILE:a/MUTATES+FILE:b/CONSUMES wait 5      -> waits t1 place 1 behind young until 5
@@ -122,7 +122,7 @@ fn repeated_manifest_keeps_its_ticket() {
 // S3-8: only if it was said before the end, to the tick.
 #[test]
 fn restart_report_before_expiry_extends_leases_by_15_seconds() {
-    check(
+    check_scenario(
         "
          0          agent a declares 1 FILE:a/MUTATES for 10   -> granted 1
          0          agent b declares 2 FILE:b/MUTATES for 10   -> granted 2
@@ -138,7 +138,7 @@ fn restart_report_before_expiry_extends_leases_by_15_seconds() {
 // S3-8: once per lease.
 #[test]
 fn restart_extension_is_granted_once_per_lease() {
-    check(
+    check_scenario(
         "
          0  agent a declares 1 FILE:a/MUTATES for 10           -> granted 1
          1  agent a reports DIE_RESTART                        -> noted
@@ -156,7 +156,7 @@ fn restart_extension_is_granted_once_per_lease() {
 // S3-7, S3-8: also where a lease is as long as one may be.
 #[test]
 fn restart_extension_may_exceed_the_maximum_ttl() {
-    check(
+    check_scenario(
         "
              0  agent a declares 1 FILE:a/MUTATES for 86400    -> granted 1
              0  agent a reports DIE_RESTART                    -> noted
@@ -164,7 +164,7 @@ fn restart_extension_may_exceed_the_maximum_ttl() {
         172800  expire                                         -> expired 1, swept
     ",
     );
-    check(
+    check_scenario(
         "
              0  agent a declares 1 FILE:a/MUTATES for 86400    -> granted 1
              0  agent a reports DIE_RESTART                    -> noted

@@ -2,13 +2,13 @@
 
 use tenure_core::kernel::{AgentOutcome, CommandOutcome, Event, Limits, RevocationCause, Tick};
 
-use crate::scenario::{ScenarioWorld, check};
+use crate::scenario::{ScenarioWorld, check_scenario};
 use crate::scenario_agents::parse_agent_command;
 
 // O-17
 #[test]
 fn older_agent_is_queued_and_younger_agent_dies() {
-    check(
+    check_scenario(
         "
          0  agent middle declares 20 FILE:a/MUTATES     -> granted 1
          0  agent old declares 10 FILE:a/MUTATES        -> waits t1 place 1 behind middle until 60
@@ -24,7 +24,7 @@ fn older_agent_is_queued_and_younger_agent_dies() {
 // O-17: of two of the same age the one whose name comes first is the older one.
 #[test]
 fn equal_priority_is_ordered_by_name() {
-    check(
+    check_scenario(
         "
          0  agent b declares 10 FILE:a/MUTATES          -> granted 1
          0  agent c declares 10 FILE:a/MUTATES          -> died c, dies behind b
@@ -37,7 +37,7 @@ fn equal_priority_is_ordered_by_name() {
 // O-17
 #[test]
 fn die_verdict_revokes_only_leases_that_block_an_older_agent() {
-    check(
+    check_scenario(
         "
          0  agent young declares 30 FILE:a/MUTATES+FILE:b/MUTATES+FILE:c/CONSUMES   -> granted 1 2 3
          0  agent middle declares 20 FILE:m/MUTATES                                 -> granted 4
@@ -53,7 +53,7 @@ fn die_verdict_revokes_only_leases_that_block_an_older_agent() {
 // O-17
 #[test]
 fn agents_with_crossed_manifests_do_not_deadlock() {
-    check(
+    check_scenario(
         "
          0  agent old declares 10 FILE:a/MUTATES        -> granted 1
          0  agent young declares 20 FILE:b/MUTATES      -> granted 2
@@ -67,7 +67,7 @@ fn agents_with_crossed_manifests_do_not_deadlock() {
 
 #[test]
 fn oldest_waiting_agent_is_granted_first() {
-    check(
+    check_scenario(
         "
          0  agent young declares 90 FILE:a/MUTATES+FILE:b/MUTATES+FILE:c/MUTATES  -> granted 1 2 3
          0  agent m3 declares 30 FILE:c/MUTATES         -> waits t1 place 1 behind young until 60
@@ -82,7 +82,7 @@ fn oldest_waiting_agent_is_granted_first() {
 // O-17
 #[test]
 fn waiting_agent_dies_when_an_older_agent_queues_ahead() {
-    check(
+    check_scenario(
         "
          0  agent young declares 90 FILE:a/MUTATES      -> granted 1
          0  agent m2 declares 20 FILE:b/MUTATES         -> granted 2
@@ -98,7 +98,7 @@ fn waiting_agent_dies_when_an_older_agent_queues_ahead() {
 // O-17
 #[test]
 fn overlapping_readers_do_not_starve_an_older_writer() {
-    check(
+    check_scenario(
         "
          0  agent r1 declares 50 FILE:a/CONSUMES        -> granted 1
          1  agent writer declares 10 FILE:a/MUTATES     -> waits t1 place 1 behind r1 until 61
@@ -115,7 +115,7 @@ fn overlapping_readers_do_not_starve_an_older_writer() {
 /// Who has an age comes before who has none, however long that one has waited.
 #[test]
 fn waiting_agents_are_served_before_queued_plain_requests() {
-    check(
+    check_scenario(
         "
          0  agent young declares 50 FILE:a/MUTATES      -> granted 1
          0  acquire FILE:a person 30 wait 60            -> queued t1 place 1 behind young until 60

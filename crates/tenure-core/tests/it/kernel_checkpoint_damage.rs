@@ -2,13 +2,13 @@
 
 use proptest::prelude::*;
 use tenure_core::kernel::{
-    Acquire, ClockReading, Command, ContentionPolicy, Event, Fence, HashKey, Holder, IdempotencyKey,
+    Acquire, ClockReading, Command, ContentionPolicy, Event, Fence, HashSeed, Holder, IdempotencyKey,
     KernelState, Labels, LeaseMode, LeaseRequest, LedgerTag, Limits, Nonce, Principal, RequestDigest,
     Resource, RestoreError, RevocationCause, Tick, TickDuration, decide,
 };
 
 use crate::kernel_checkpoint_round_trip::{restore, save};
-use crate::kernel_strategies::{Script, config, limits_and_steps};
+use crate::kernel_strategies::{CommandGenerator, config, limits_and_steps};
 
 /// Something of everything that a state can hold.
 pub fn sample_state() -> KernelState {
@@ -70,7 +70,7 @@ fn decide_and_apply(state: &mut KernelState, command: &Command, now: Tick) {
 }
 
 fn restore_bytes(bytes: &[u8]) -> Result<KernelState, RestoreError> {
-    KernelState::restore(bytes, LedgerTag(0), Limits::default(), HashKey(5, 6))
+    KernelState::restore(bytes, LedgerTag(0), Limits::default(), HashSeed(5, 6))
 }
 
 /// Refused, or a state in good order: it has this one form, and goes on.
@@ -233,9 +233,9 @@ proptest! {
         (limits, steps) in limits_and_steps(),
         changes in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>(), 1..4_usize), 1..40),
     ) {
-        let (mut state, mut script) = (KernelState::new(LedgerTag(0), limits, HashKey(1, 2)), Script::default());
+        let (mut state, mut generator) = (KernelState::new(LedgerTag(0), limits, HashSeed(1, 2)), CommandGenerator::default());
         for step in &steps {
-            let (command, stamp) = script.next_command(step, &state);
+            let (command, stamp) = generator.next_command(step, &state);
             decide_and_apply(&mut state, &command, stamp);
         }
         let bytes = save(&state);

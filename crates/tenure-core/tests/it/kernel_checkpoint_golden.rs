@@ -1,6 +1,6 @@
 //! Checkpoints that were recorded are restored, and written alike: a pruned ledger has nothing else.
 
-use tenure_core::kernel::{HashKey, KernelState, Limits, Tick};
+use tenure_core::kernel::{HashSeed, KernelState, Limits, Tick};
 
 use crate::kernel_checkpoint_round_trip::{check_same, save};
 use crate::kernel_work_fixture::{
@@ -71,7 +71,8 @@ fn recorded_checkpoints_restore_their_states() {
     for (line, state) in recorded.chain(WRITTEN.lines().zip(samples())) {
         let digits = line.as_bytes().chunks(2).map(|pair| std::str::from_utf8(pair).expect("digits"));
         let bytes: Vec<u8> = digits.map(|pair| u8::from_str_radix(pair, 16).expect("a byte")).collect();
-        let restored = KernelState::restore(&bytes, state.tag(), state.limits().clone(), HashKey(3, 4));
+        let restored =
+            KernelState::restore(&bytes, state.ledger_tag(), state.limits().clone(), HashSeed(3, 4));
         check_same(&state, &restored.expect("a recorded checkpoint is restored"));
     }
 }

@@ -2,12 +2,12 @@
 
 use proptest::prelude::*;
 use tenure_core::kernel::{
-    ClockReading, Command, Decision, Event, Fence, HashKey, Holder, IssuedLease, KernelState, Labels,
+    ClockReading, Command, Decision, Event, Fence, HashSeed, Holder, IssuedLease, KernelState, Labels,
     LeaseMode, LedgerTag, Limits, Nonce, Principal, Resource, Tick, TickDuration, decide,
 };
 use tenure_core::lease::ReleaseReason;
 
-use crate::kernel_strategies::{KernelStep, Script, config, limits_and_steps, steps};
+use crate::kernel_strategies::{CommandGenerator, KernelStep, config, limits_and_steps, steps};
 use crate::scenario::ScenarioWorld;
 
 const TAG: LedgerTag = LedgerTag(0xabcd);
@@ -18,10 +18,10 @@ pub fn save(state: &KernelState) -> Vec<u8> {
     bytes
 }
 
-/// The same state with another hash key, and with everything in other places.
+/// The same state with another hash seed, and with everything in other places.
 pub fn restore(state: &KernelState) -> KernelState {
     let bytes = save(state);
-    let restored = KernelState::restore(&bytes, state.tag(), state.limits().clone(), HashKey(3, 4));
+    let restored = KernelState::restore(&bytes, state.ledger_tag(), state.limits().clone(), HashSeed(3, 4));
     let restored = restored.expect("what was saved is restored");
     check_same(state, &restored);
     restored
@@ -29,7 +29,7 @@ pub fn restore(state: &KernelState) -> KernelState {
 
 pub fn check_same(one: &KernelState, other: &KernelState) {
     other.check_invariants().expect("a restored state holds what any state holds");
-    assert_eq!(one.snapshot(), other.snapshot());
+    assert_eq!(one.to_comparable(), other.to_comparable());
     assert_eq!(save(one), save(other), "one state, two forms");
     assert_eq!(
         (one.next_deadline(), one.clock_mark_interval()),
@@ -45,7 +45,7 @@ struct RestoredPair {
 
 impl RestoredPair {
     fn new(limits: Limits) -> Self {
-        let mut first = KernelState::new(TAG, limits, HashKey(1, 2));
+        let mut first = KernelState::new(TAG, limits, HashSeed(1, 2));
         let resumed = Event::Resumed {
             at: Tick(5),
             reading: reading(5),
@@ -56,9 +56,9 @@ impl RestoredPair {
         Self { first, restored: None }
     }
 
-    fn play(&mut self, script: &mut Script, steps: &[KernelStep]) {
+    fn play(&mut self, generator: &mut CommandGenerator, steps: &[KernelStep]) {
         for step in steps {
-            let (command, stamp) = script.next_command(step, &self.first);
+            let (command, stamp) = generator.next_command(step, &self.first);
             self.decide_and_apply(&command, stamp);
         }
     }
@@ -107,26 +107,26 @@ proptest! {
         (limits, before) in limits_and_steps(),
         after in prop::collection::vec((steps(8), pause()), 1..6),
     ) {
-        let (mut twins, mut script) = (RestoredPair::new(limits), Script::default());
-        twins.play(&mut script, &before);
+        let (mut twins, mut generator) = (RestoredPair::new(limits), CommandGenerator::default());
+        twins.play(&mut generator, &before);
         twins.restored = Some(restore(&twins.first));
         for (steps, pause) in &after {
-            twins.play(&mut script, steps);
+            twins.play(&mut generator, steps);
             twins.advance_clock(*pause);
         }
     }
 
     #[test]
-    fn checkpoint_bytes_do_not_depend_on_the_hash_key((limits, steps) in limits_and_steps()) {
-        let (mut twins, mut script) = (RestoredPair::new(limits.clone()), Script::default());
+    fn checkpoint_bytes_do_not_depend_on_the_hash_seed((limits, steps) in limits_and_steps()) {
+        let (mut twins, mut generator) = (RestoredPair::new(limits.clone()), CommandGenerator::default());
         twins.restored = Some(restore(&twins.first));
-        twins.play(&mut script, &steps);
+        twins.play(&mut generator, &steps);
         let mut halves = RestoredPair::new(limits);
-        let (mut script, half) = (Script::default(), steps.len() / 2);
-        halves.play(&mut script, &steps[..half]);
+        let (mut generator, half) = (CommandGenerator::default(), steps.len() / 2);
+        halves.play(&mut generator, &steps[..half]);
         // However often it was bytes in between.
         halves.first = restore(&restore(&halves.first));
-        halves.play(&mut script, &steps[half..]);
+        halves.play(&mut generator, &steps[half..]);
         prop_assert_eq!(save(&twins.first), save(&halves.first));
     }
 }
@@ -210,6 +210,6 @@ fn restore_hold_survives_a_checkpoint() {
         .apply(&Event::Restored { at, epoch: 2, fence: Fence(1 << 40), hold_until })
         .expect("a copy was put back");
     let restored = restore(&state);
-    assert_eq!(restored.snapshot(), state.snapshot());
+    assert_eq!(restored.to_comparable(), state.to_comparable());
     assert_eq!(restored.restore_quarantine_until(Tick(999)), Some(hold_until));
 }

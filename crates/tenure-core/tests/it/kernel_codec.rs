@@ -13,8 +13,8 @@ use tenure_core::proto::{
 use tenure_core::protobuf_writer::ProtobufWriter;
 
 use crate::kernel_apply::apply_and_check;
+use crate::kernel_event_golden::one_event_of_each_kind;
 use crate::kernel_event_strategies::{any_event, plausible_event};
-use crate::kernel_golden::one_event_of_each_kind;
 use crate::kernel_strategies::config;
 
 pub const TAG: LedgerTag = LedgerTag(0xabcd);

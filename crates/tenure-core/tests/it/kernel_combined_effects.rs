@@ -3,12 +3,12 @@
 use tenure_core::kernel::Limits;
 use tenure_core::rules::names::stored_id;
 
-use crate::scenario::{ScenarioWorld, check};
+use crate::scenario::{ScenarioWorld, check_scenario};
 
 #[test]
 fn refresh_finds_the_lease_granted_to_its_own_queue_entry() {
     // The lease that is over lets in the very holder that asks: it has what it wants.
-    check(
+    check_scenario(
         "
          0  acquire db bob 10                       -> granted 1
          0  acquire db alice 10 wait 60             -> queued t1 place 1 behind bob until 60
@@ -20,7 +20,7 @@ fn refresh_finds_the_lease_granted_to_its_own_queue_entry() {
 
 #[test]
 fn waiters_do_not_block_the_holder_from_refreshing() {
-    check(
+    check_scenario(
         "
          0  acquire db alice 10 refresh             -> granted 1
          1  acquire db bob 10 wait 60               -> queued t1 place 1 behind alice until 61
@@ -46,7 +46,7 @@ fn refresh_is_allowed_when_the_quota_is_used_up() {
 #[test]
 fn upgrade_is_blocked_by_a_waiter_granted_in_the_same_decision() {
     // The writer's patience is over, which lets in the reader behind it: now there are two readers.
-    check(
+    check_scenario(
         "
          0  acquire db/shared alice 50              -> granted 1
          0  acquire db bob 10 wait 5                -> queued t1 place 1 behind alice until 5
@@ -72,7 +72,7 @@ fn transfer_quota_ignores_expired_leases() {
 #[test]
 fn transfer_is_rejected_only_for_a_real_cycle() {
     // Bob reads, as alice does, and waits behind carol: whoever has alice's lease does not keep him out.
-    check(
+    check_scenario(
         "
          0  acquire q bob 100                       -> granted 1
          0  acquire r/shared alice 100              -> granted 2
@@ -103,14 +103,14 @@ fn name_equal_to_the_digest_of_another_name_does_not_collide() {
     ",
         "y".repeat(200)
     );
-    check(&story);
+    check_scenario(&story);
 }
 
 #[test]
 fn lease_can_be_transferred_to_its_own_waiter() {
     // Two processes are called alice: one has the lease, the other waits to read, as nina does. Nina waits
     // for alice only by the lease that she gets.
-    check(
+    check_scenario(
         "
          0  acquire r alice 100                     -> granted 1
          0  acquire r/shared nina 10 wait 60        -> queued t1 place 1 behind alice until 60
@@ -122,7 +122,7 @@ fn lease_can_be_transferred_to_its_own_waiter() {
 
 #[test]
 fn cycle_through_any_resource_of_a_request_is_detected() {
-    check(
+    check_scenario(
         "
          0  acquire a alice 100                     -> granted 1
          0  acquire b bob 100                       -> granted 2
@@ -136,7 +136,7 @@ fn cycle_through_any_resource_of_a_request_is_detected() {
 
 #[test]
 fn partial_sweep_reports_remaining_waiters() {
-    check(
+    check_scenario(
         "
          0  acquire db alice 100                    -> granted 1
          0  acquire db bob 10 wait 5                -> queued t1 place 1 behind alice until 5
@@ -164,7 +164,7 @@ fn queued_request_counts_against_the_quota() {
 
 #[test]
 fn holder_credential_must_match_name_and_principal() {
-    check(
+    check_scenario(
         "
          0  acquire a bob 10 as alice's             -> granted 1
          0  acquire b alice 10 as ops               -> granted 2
@@ -177,7 +177,7 @@ fn holder_credential_must_match_name_and_principal() {
 
 #[test]
 fn expired_lease_is_recorded_before_its_resource_is_granted() {
-    check(
+    check_scenario(
         "
          0  acquire a alice 100                     -> granted 1
          0  acquire b bob 10                        -> granted 2

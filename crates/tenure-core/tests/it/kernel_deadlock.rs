@@ -100,13 +100,13 @@ fn play(steps: &[DeadlockStep]) {
         {
             let ends = terminal_waiters(&forced);
             let never = ends.iter().all(|waiting| circle.iter().all(|holder| waiting.contains(holder)));
-            assert!(never, "{circle:?} are refused for no reason: {step:?}\n{:?}", state.snapshot());
+            assert!(never, "{circle:?} are refused for no reason: {step:?}\n{:?}", state.to_comparable());
         }
         let ends = terminal_waiters(&state);
         assert!(
             ends.iter().all(BTreeSet::is_empty),
             "{step:?} leads to a standstill\n{:?}",
-            state.snapshot()
+            state.to_comparable()
         );
     }
 }

@@ -2,7 +2,7 @@
 
 use tenure_core::kernel::{Command, FileCommand, Limits, Resource, Tick, Ticket};
 
-use crate::scenario::{ScenarioWorld, check, holder};
+use crate::scenario::{ScenarioWorld, check_scenario, holder};
 use crate::scenario_files;
 
 #[test]
@@ -22,7 +22,7 @@ fn acquire_of_an_unowned_file_is_granted() {
 #[test]
 fn acquire_of_an_owned_file_returns_a_retry_time() {
     // S4-46 S4-47 S4-19 S4-23 S4-24 S4-12 S4-56
-    check(
+    check_scenario(
         "
            0  session s1 wants a                -> began s1, granted 1
            5  session s2 wants a                -> began s2, check s1
@@ -34,7 +34,7 @@ fn acquire_of_an_owned_file_returns_a_retry_time() {
 #[test]
 fn acquire_requires_a_liveness_check_of_each_owner() {
     // S4-21
-    check(
+    check_scenario(
         "
            0  session s1 wants a                -> began s1, granted 1
            1  session s3 wants b                -> began s3, granted 2
@@ -48,7 +48,7 @@ fn acquire_requires_a_liveness_check_of_each_owner() {
 #[test]
 fn retry_and_resume_require_a_liveness_check() {
     // S4-21
-    check(
+    check_scenario(
         "
            0  session s1 wants a                -> began s1, granted 1
            0  session s2 wants a checked s1     -> began s2, contended t1 a of s1 due 180, waits a of s1 t1 until 180
@@ -63,7 +63,7 @@ fn retry_and_resume_require_a_liveness_check() {
 #[test]
 fn repeated_acquire_keeps_its_retry_ticket_and_timer() {
     // S4-25 S4-63 O-20
-    check(
+    check_scenario(
         "
            0  session s1 wants a                -> began s1, granted 1
            5  session s2 wants a checked s1     -> began s2, contended t1 a of s1 due 185, waits a of s1 t1 until 185
@@ -78,7 +78,7 @@ fn repeated_acquire_keeps_its_retry_ticket_and_timer() {
 #[test]
 fn retry_of_a_free_file_is_granted() {
     // S4-48 S4-26 S4-42
-    check(
+    check_scenario(
         "
            0  session s1 wants a                -> began s1, granted 1
            5  session s2 wants a checked s1     -> began s2, contended t1 a of s1 due 185, waits a of s1 t1 until 185
@@ -91,7 +91,7 @@ fn retry_of_a_free_file_is_granted() {
 
 #[test]
 fn acquire_before_the_retry_time_is_granted_once_the_file_is_free() {
-    check(
+    check_scenario(
         "
            0  session s1 wants a                -> began s1, granted 1
            5  session s2 wants a checked s1     -> began s2, contended t1 a of s1 due 185, waits a of s1 t1 until 185
@@ -103,7 +103,7 @@ fn acquire_before_the_retry_time_is_granted_once_the_file_is_free() {
 
 #[test]
 fn retry_ticket_does_not_reserve_the_file() {
-    check(
+    check_scenario(
         "
            0  session s1 wants a                -> began s1, granted 1
            5  session s2 wants a checked s1     -> began s2, contended t1 a of s1 due 185, waits a of s1 t1 until 185
@@ -117,7 +117,7 @@ fn retry_ticket_does_not_reserve_the_file() {
 #[test]
 fn failed_retry_creates_one_blocked_report() {
     // S4-49 S4-27 S4-28 S4-57 S4-3 O-20
-    check(
+    check_scenario(
         "
            0  session s1 wants a                -> began s1, granted 1
            5  session s2 wants a checked s1     -> began s2, contended t1 a of s1 due 185, waits a of s1 t1 until 185
@@ -171,7 +171,7 @@ fn blocked_report_names_the_owner_and_its_last_activity() {
 #[test]
 fn resume_of_a_blocked_session_grants_a_free_file() {
     // S4-54
-    check(
+    check_scenario(
         "
            0  session s1 wants a                -> began s1, granted 1
            0  session s2 wants a checked s1     -> began s2, contended t1 a of s1 due 180, waits a of s1 t1 until 180
@@ -188,7 +188,7 @@ fn resume_of_a_blocked_session_grants_a_free_file() {
 #[test]
 fn blocked_session_can_acquire_a_released_file() {
     // S4-54
-    check(
+    check_scenario(
         "
            0  session s1 wants a                -> began s1, granted 1
            0  session s2 wants a checked s1     -> began s2, contended t1 a of s1 due 180, waits a of s1 t1 until 180
@@ -201,7 +201,7 @@ fn blocked_session_can_acquire_a_released_file() {
 
 #[test]
 fn acquire_of_an_own_file_is_idempotent() {
-    check(
+    check_scenario(
         "
            0  session s1 wants a+b              -> began s1, granted 1 2
            0  session s1 wants b+a              -> granted
@@ -212,7 +212,7 @@ fn acquire_of_an_own_file_is_idempotent() {
 
 #[test]
 fn file_acquire_is_atomic() {
-    check(
+    check_scenario(
         "
            0  session s1 wants b                -> began s1, granted 1
            1  session s2 wants a+b+c checked s1 -> began s2, contended t1 b of s1 due 181, waits b of s1 t1 until 181
@@ -224,7 +224,7 @@ fn file_acquire_is_atomic() {
 
 #[test]
 fn aliases_refer_to_the_same_file() {
-    check(
+    check_scenario(
         "
            0  session s1 wants a=x              -> began s1, granted 1 2
            1  session s2 wants b=x checked s1   -> began s2, contended t1 b of s1 due 181, waits b of s1 t1 until 181
@@ -238,7 +238,7 @@ fn aliases_refer_to_the_same_file() {
 
 #[test]
 fn file_is_held_if_another_session_owns_an_alias() {
-    check(
+    check_scenario(
         "
            0  session s1 wants x                -> began s1, granted 1
            0  session s2 wants a                -> began s2, granted 2
@@ -252,7 +252,7 @@ fn file_is_held_if_another_session_owns_an_alias() {
 
 #[test]
 fn duplicate_file_names_are_requested_once() {
-    check(
+    check_scenario(
         "
            0  session s1 wants a+a+a=a          -> began s1, granted 1
            1  session s2 wants a+a checked s1   -> began s2, contended t1 a of s1 due 181, waits a of s1 t1 until 181
@@ -265,7 +265,7 @@ fn duplicate_file_names_are_requested_once() {
 
 #[test]
 fn activity_within_one_second_is_recorded_once() {
-    check(
+    check_scenario(
         "
            0  session s1 is active              -> began s1, noted
            0.5  session s1 is active            -> noted
@@ -281,7 +281,7 @@ fn activity_within_one_second_is_recorded_once() {
 
 #[test]
 fn violations_are_recorded() {
-    check(
+    check_scenario(
         "
            0  session s1 wants a                -> began s1, granted 1
            1  person sees a changed by s2       -> violated a of s1 by s2, noted
@@ -293,7 +293,7 @@ fn violations_are_recorded() {
 #[test]
 fn session_id_is_bound_to_one_process() {
     // S4-2
-    check(
+    check_scenario(
         "
            0  session s1 wants a                -> began s1, granted 1
            1  session s1 wants a in another     -> s1 is taken

@@ -2,7 +2,7 @@
 
 use tenure_core::kernel::{Event, Fence, Limits, Resource, TickDuration};
 
-use crate::scenario::{ScenarioWorld, check};
+use crate::scenario::{ScenarioWorld, check_scenario};
 
 #[test]
 fn file_can_be_handed_to_another_session_by_a_person() {
@@ -26,7 +26,7 @@ fn file_can_be_handed_to_another_session_by_a_person() {
 
 #[test]
 fn queued_waiter_does_not_block_handing_a_file_to_a_session() {
-    check(
+    check_scenario(
         "
            0  session s1 wants a                -> began s1, granted 1
            0  session s2 is active              -> began s2, noted
@@ -40,7 +40,7 @@ fn queued_waiter_does_not_block_handing_a_file_to_a_session() {
 
 #[test]
 fn force_release_applies_to_sessions_only() {
-    check(
+    check_scenario(
         "
            0  session s1 wants a+b              -> began s1, granted 1 2
            0  acquire c alice 100               -> granted 3
@@ -52,7 +52,7 @@ fn force_release_applies_to_sessions_only() {
 
 #[test]
 fn resume_requires_the_file_of_the_report() {
-    check(
+    check_scenario(
         "
            0  session s1 wants a=x              -> began s1, granted 1 2
            0  session s2 wants a=x checked s1   -> began s2, contended t1 a of s1 due 180, waits a of s1 t1 until 180
@@ -67,7 +67,7 @@ fn resume_requires_the_file_of_the_report() {
 
 #[test]
 fn resume_of_a_subagent_accepts_a_file_of_its_session() {
-    check(
+    check_scenario(
         "
            0  session s1 is active              -> began s1, noted
            0  session s2 wants a                -> began s2, granted 1
@@ -82,7 +82,7 @@ fn resume_of_a_subagent_accepts_a_file_of_its_session() {
 
 #[test]
 fn plain_lease_on_a_file_blocks_sessions_without_a_liveness_check() {
-    check(
+    check_scenario(
         "
            0  acquire a alice 1000              -> granted 1
            5  session s1 wants a                -> began s1, contended t1 a of alice due 185, waits a of alice t1 until 185
@@ -95,7 +95,7 @@ fn plain_lease_on_a_file_blocks_sessions_without_a_liveness_check() {
 
 #[test]
 fn agent_lease_on_a_folder_blocks_its_files() {
-    check(
+    check_scenario(
         "
            0  agent old declares 1 FILE:t/src//MUTATES for 1000  -> granted 1
            5  session s1 wants FILE:t/src/a     -> began s1, contended t1 FILE:t/src/a of old due 185, waits FILE:t/src/a of old t1 until 185
@@ -107,7 +107,7 @@ fn agent_lease_on_a_folder_blocks_its_files() {
 
 #[test]
 fn queued_waiter_does_not_block_the_file_owner() {
-    check(
+    check_scenario(
         "
            0  session s1 wants a=x              -> began s1, granted 1 2
            0  session s1.x of s1 is active      -> began s1.x, noted
@@ -123,7 +123,7 @@ fn queued_waiter_does_not_block_the_file_owner() {
 
 #[test]
 fn expired_plain_lease_is_released_before_a_file_is_acquired() {
-    check(
+    check_scenario(
         "
            0  acquire a alice 10                -> granted 1
            1  acquire a bob 10 wait 100         -> queued t1 place 1 behind alice until 101
@@ -134,7 +134,7 @@ fn expired_plain_lease_is_released_before_a_file_is_acquired() {
 
 #[test]
 fn acquire_with_a_file_session_as_holder_is_rejected() {
-    check(
+    check_scenario(
         "
            0  session s1 wants a                -> began s1, granted 1
            0  session s2 is active              -> began s2, noted
@@ -155,7 +155,7 @@ fn acquire_with_a_file_session_as_holder_is_rejected() {
 
 #[test]
 fn session_with_the_id_of_another_holder_is_rejected() {
-    check(
+    check_scenario(
         "
            0  acquire a alice 10                -> granted 1
            0  acquire a bob 10 wait 100         -> queued t1 place 1 behind alice until 100

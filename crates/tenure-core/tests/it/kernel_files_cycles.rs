@@ -1,10 +1,10 @@
 //! Sessions that wait for each other: the circle is named, and nothing else is different.
 
-use crate::scenario::check;
+use crate::scenario::check_scenario;
 
 #[test]
 fn cycle_of_two_sessions_is_reported_to_both() {
-    check(
+    check_scenario(
         "
            0  session s1 wants a                -> began s1, granted 1
            0  session s2 wants b                -> began s2, granted 2
@@ -20,7 +20,7 @@ fn cycle_of_two_sessions_is_reported_to_both() {
 
 #[test]
 fn cycle_of_three_sessions_is_reported_to_all() {
-    check(
+    check_scenario(
         "
            0  session s1 wants a                -> began s1, granted 1
            0  session s2 wants b                -> began s2, granted 2
@@ -37,7 +37,7 @@ fn cycle_of_three_sessions_is_reported_to_all() {
 
 #[test]
 fn broken_cycle_is_not_reported() {
-    check(
+    check_scenario(
         "
            0  session s1 wants a                -> began s1, granted 1
            0  session s2 wants b                -> began s2, granted 2
@@ -51,7 +51,7 @@ fn broken_cycle_is_not_reported() {
 
 #[test]
 fn cycle_through_a_queued_waiter_is_reported() {
-    check(
+    check_scenario(
         "
            0  session s1 wants a                -> began s1, granted 1
            0  acquire r alice 1000              -> granted 2
@@ -63,7 +63,7 @@ fn cycle_through_a_queued_waiter_is_reported() {
 
 #[test]
 fn acquire_closing_a_cycle_with_a_file_session_is_rejected() {
-    check(
+    check_scenario(
         "
            0  session s1 wants a                -> began s1, granted 1
            0  acquire r alice 1000              -> granted 2
@@ -75,7 +75,7 @@ fn acquire_closing_a_cycle_with_a_file_session_is_rejected() {
 
 #[test]
 fn retry_ticket_of_a_subagent_counts_for_its_session() {
-    check(
+    check_scenario(
         "
            0  session s1 wants a                -> began s1, granted 1
            0  session s1.x of s1 is active      -> began s1.x, noted
@@ -89,7 +89,7 @@ fn retry_ticket_of_a_subagent_counts_for_its_session() {
 
 #[test]
 fn retry_ticket_for_a_file_of_an_ancestor_closes_no_cycle() {
-    check(
+    check_scenario(
         "
            0  session s1 is active              -> began s1, noted
            0  session s2 wants a                -> began s2, granted 1

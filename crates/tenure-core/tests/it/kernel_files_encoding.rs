@@ -1,7 +1,7 @@
 //! Files as bytes: what stands in ledgers stays readable, what was saved comes back, what was damaged is refused.
 
 use tenure_core::kernel::{
-    BlockedReport, ContentionNotice, Event, FILE_LEASE_TTL, FileEvent, FileOwner, FileSessionEnd, HashKey,
+    BlockedReport, ContentionNotice, Event, FILE_LEASE_TTL, FileEvent, FileOwner, FileSessionEnd, HashSeed,
     KernelState, LeaseMode, LeaseRequest, LedgerTag, Limits, Nonce, Resource, RestoreError, RetryTicketEnd,
     Tick, Ticket, decode,
 };
@@ -183,7 +183,7 @@ fn checkpoint_with_files_leases_and_agents_round_trips() {
 }
 
 fn read(bytes: &[u8]) -> Result<(), RestoreError> {
-    KernelState::restore(bytes, LedgerTag(0), Limits::default(), HashKey(5, 6)).map(|_| ())
+    KernelState::restore(bytes, LedgerTag(0), Limits::default(), HashSeed(5, 6)).map(|_| ())
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use tenure_core::kernel::{KernelState, Limits, Resource, Tick};
 
-use crate::scenario::{ScenarioWorld, check};
+use crate::scenario::{ScenarioWorld, check_scenario};
 
 fn uncommitted(state: &KernelState, name: &str) -> Option<(String, Tick)> {
     let file = state.uncommitted_file(&Resource::parse(name).expect("a name"))?;
@@ -12,7 +12,7 @@ fn uncommitted(state: &KernelState, name: &str) -> Option<(String, Tick)> {
 #[test]
 fn commit_releases_only_the_committed_files() {
     // S4-50 S4-29
-    check(
+    check_scenario(
         "
            0  session s1 wants a+b              -> began s1, granted 1 2
            5  session s1 commits a+c            -> 1 COMPLETED, lets go a
@@ -24,7 +24,7 @@ fn commit_releases_only_the_committed_files() {
 
 #[test]
 fn commit_of_a_file_of_another_session_is_reported_as_foreign() {
-    check(
+    check_scenario(
         "
            0  session s1 wants a                -> began s1, granted 1
            0  session s2 wants b                -> began s2, granted 2
@@ -38,7 +38,7 @@ fn commit_of_a_file_of_another_session_is_reported_as_foreign() {
 
 #[test]
 fn commit_releases_files_of_subagents_but_not_of_parents() {
-    check(
+    check_scenario(
         "
            0  session s1 wants a                -> began s1, granted 1
            0  session s1.x of s1 wants b        -> began s1.x, granted 2
@@ -52,7 +52,7 @@ fn commit_releases_files_of_subagents_but_not_of_parents() {
 #[test]
 fn session_end_releases_its_files() {
     // S4-51 S4-31 S4-30 S4-4
-    check(
+    check_scenario(
         "
            0  session s1 wants a+b              -> began s1, granted 1 2
            1  session s2 wants b checked s1     -> began s2, contended t1 b of s1 due 181, waits b of s1 t1 until 181
@@ -67,7 +67,7 @@ fn session_end_releases_its_files() {
 #[test]
 fn dead_session_loses_its_files() {
     // S4-52 S4-32 S4-20 S4-22 S4-43 S4-58 S4-13
-    check(
+    check_scenario(
         "
            0  session s1 wants a                -> began s1, granted 1
            1  session s2 wants a                -> began s2, check s1
@@ -79,7 +79,7 @@ fn dead_session_loses_its_files() {
 
 #[test]
 fn dead_session_loses_its_retry_tickets() {
-    check(
+    check_scenario(
         "
            0  session s1 wants a                -> began s1, granted 1
            1  session s2 wants a checked s1     -> began s2, contended t1 a of s1 due 181, waits a of s1 t1 until 181
@@ -92,7 +92,7 @@ fn dead_session_loses_its_retry_tickets() {
 #[test]
 fn idle_session_releases_its_files_after_30_seconds() {
     // S4-53 S4-33 S4-59
-    check(
+    check_scenario(
         "
            0  session s1 wants a+b              -> began s1, granted 1 2
           10  session s1 turn ends              -> turn over s1, noted
@@ -106,7 +106,7 @@ fn idle_session_releases_its_files_after_30_seconds() {
 
 #[test]
 fn idle_release_is_rejected_after_new_activity() {
-    check(
+    check_scenario(
         "
            0  session s1 wants a                -> began s1, granted 1
           10  session s1 turn ends              -> turn over s1, noted
@@ -123,7 +123,7 @@ fn idle_release_is_rejected_after_new_activity() {
 
 #[test]
 fn idle_release_keeps_open_files() {
-    check(
+    check_scenario(
         "
            0  session s1 wants a+b              -> began s1, granted 1 2
           10  session s1 turn ends              -> turn over s1, noted
@@ -135,7 +135,7 @@ fn idle_release_keeps_open_files() {
 
 #[test]
 fn idle_release_keeps_retry_tickets() {
-    check(
+    check_scenario(
         "
            0  session s1 wants a                -> began s1, granted 1
            0  session s2 wants b                -> began s2, granted 2
@@ -149,7 +149,7 @@ fn idle_release_keeps_retry_tickets() {
 
 #[test]
 fn subagent_may_use_files_of_its_ancestors_only() {
-    check(
+    check_scenario(
         "
            0  session s1 wants a                -> began s1, granted 1
            1  session s1.x of s1 wants a        -> began s1.x, granted
@@ -183,7 +183,7 @@ fn finished_subagent_transfers_its_files_to_its_parent() {
 
 #[test]
 fn subagents_ending_together_transfer_files_to_the_remaining_ancestor() {
-    check(
+    check_scenario(
         "
            0  session s1 is active              -> began s1, noted
            0  session s1.x of s1 wants a        -> began s1.x, granted 1
@@ -197,7 +197,7 @@ fn subagents_ending_together_transfer_files_to_the_remaining_ancestor() {
 
 #[test]
 fn subagents_end_before_their_session() {
-    check(
+    check_scenario(
         "
            0  session s1 wants a                -> began s1, granted 1
            0  session s1.x of s1 wants b        -> began s1.x, granted 2
@@ -240,7 +240,7 @@ fn uncommitted_files_are_reported_to_the_next_unrelated_session() {
 
 #[test]
 fn adopt_transfers_files_of_the_same_process() {
-    check(
+    check_scenario(
         "
            0  session guard wants a in p        -> began guard, granted 1
            1  session s2 wants a checked guard  -> began s2, contended t1 a of guard due 181, waits a of guard t1 until 181
@@ -272,7 +272,7 @@ fn adopt_does_not_serve_waiters() {
 #[test]
 fn background_activity_does_not_start_a_new_turn() {
     // S4-33
-    check(
+    check_scenario(
         "
            0  session s1 wants a                -> began s1, granted 1
            5  session s1 turn ends              -> turn over s1, noted

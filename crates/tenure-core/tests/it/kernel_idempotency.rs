@@ -1,10 +1,10 @@
 //! Stories of repeated requests: a lost answer costs nothing.
 
-use crate::scenario::check;
+use crate::scenario::check_scenario;
 
 #[test]
 fn repeated_request_returns_the_same_lease() {
-    check(
+    check_scenario(
         "
          0  acquire db alice 10 key k               -> granted 1
          1  acquire db alice 10 key k               -> granted 1
@@ -16,7 +16,7 @@ fn repeated_request_returns_the_same_lease() {
 
 #[test]
 fn reused_key_for_another_request_is_rejected() {
-    check(
+    check_scenario(
         "
          0  acquire db alice 10 key k               -> granted 1
          1  acquire db alice 20 key k               -> key reused
@@ -28,7 +28,7 @@ fn reused_key_for_another_request_is_rejected() {
 
 #[test]
 fn key_is_retained_for_one_minute_after_its_lease_ended() {
-    check(
+    check_scenario(
         "
          0          acquire db alice 10 key k       -> granted 1
          4          release 1                       -> released 1
@@ -42,7 +42,7 @@ fn key_is_retained_for_one_minute_after_its_lease_ended() {
 
 #[test]
 fn repeated_batch_returns_all_its_leases() {
-    check(
+    check_scenario(
         "
          0  acquire a+b alice 10 key k              -> granted 1 2
          1  acquire a+b alice 10 key k              -> granted 1 2
@@ -55,7 +55,7 @@ fn repeated_batch_returns_all_its_leases() {
 
 #[test]
 fn repeated_queued_request_keeps_its_position() {
-    check(
+    check_scenario(
         "
          0  acquire db alice 10                     -> granted 1
          0  acquire db bob 10 wait 60 key k         -> queued t1 place 1 behind alice until 60
@@ -69,7 +69,7 @@ fn repeated_queued_request_keeps_its_position() {
 
 #[test]
 fn timed_out_or_withdrawn_request_can_reuse_its_key() {
-    check("
+    check_scenario("
          0  acquire db alice 100                    -> granted 1
          0  acquire db bob 10 wait 5 key k          -> queued t1 place 1 behind alice until 5
          6  acquire db bob 10 wait 5 key k          -> left t1 TimedOut, queued t2 place 1 behind alice until 11

@@ -1,9 +1,9 @@
 //! Sessions as bytes: what was saved comes back, what was damaged is refused or in good order.
 
-use tenure_core::kernel::{Event, HashKey, KernelState, LedgerTag, Limits, decode, encode};
+use tenure_core::kernel::{Event, HashSeed, KernelState, LedgerTag, Limits, decode, encode};
 
 use crate::intent_session_fixture::{
-    IntentSessionFixture, WAIT_60_SECONDS, channel, plain_acquire, recording, with_target_lease,
+    IntentSessionFixture, WAIT_60_SECONDS, accept_channel, accept_recording, plain_acquire, with_target_lease,
 };
 use crate::kernel_checkpoint_damage::restore_and_check;
 use crate::kernel_checkpoint_round_trip::{restore, save};
@@ -13,17 +13,17 @@ use crate::kernel_codec::{STAMP, TAG};
 pub fn sample() -> IntentSessionFixture {
     let mut fixture = IntentSessionFixture::default();
     let guard = fixture.acquire_leader_lock(1, "w");
-    fixture.accept(2, recording("old", "film", 1_000, 1)).expect("accepted");
+    fixture.accept(2, accept_recording("old", "film", 1_000, 1)).expect("accepted");
     fixture.stop(3, "old").expect("stopped");
     fixture.start_running(4, "run", "a", 2, guard);
-    fixture.accept(5, recording("start", "film", 2_000, 3)).expect("accepted");
+    fixture.accept(5, accept_recording("start", "film", 2_000, 3)).expect("accepted");
     fixture.take(5, "start", guard).expect("taken");
     fixture.start_running(6, "stop", "b", 4, guard);
     fixture.stop(7, "stop").expect("stopping");
-    fixture.accept(8, with_target_lease(channel("new", "c", 5))).expect("accepted");
-    fixture.accept(9, channel("late", "a", 6)).expect("accepted");
+    fixture.accept(8, with_target_lease(accept_channel("new", "c", 5))).expect("accepted");
+    fixture.accept(9, accept_channel("late", "a", 6)).expect("accepted");
     fixture.take(9, "late", guard).expect("it is busy");
-    let mut full = recording("full", "g", 7, 7);
+    let mut full = accept_recording("full", "g", 7, 7);
     full.intent.params = "{}".into();
     full.intent.correlation = "c".into();
     fixture.accept(10, full).expect("accepted");
@@ -40,7 +40,7 @@ fn sessions_revision_round_trips() {
 #[test]
 fn minimal_intent_session_round_trips() {
     let mut fixture = IntentSessionFixture::default();
-    let mut small = channel("s", "a", 1);
+    let mut small = accept_channel("s", "a", 1);
     small.intent.profile = "p".into();
     small.principal = crate::intent_session_fixture::principal("t");
     small.wait_timeout = tenure_core::kernel::TickDuration(1);
@@ -59,7 +59,7 @@ fn checkpoint_with_sessions_and_a_waiter_round_trips() {
 fn truncated_session_checkpoint_is_rejected() {
     let bytes = save(&sample().state);
     let read = |bytes: &[u8]| {
-        KernelState::restore(bytes, LedgerTag(0), Limits::default(), HashKey(5, 6)).map(|_| ())
+        KernelState::restore(bytes, LedgerTag(0), Limits::default(), HashSeed(5, 6)).map(|_| ())
     };
     for length in 0..bytes.len() {
         assert!(read(&bytes[..length]).is_err(), "{length} bytes of {}", bytes.len());
@@ -90,7 +90,7 @@ fn replay_of_encoded_events_gives_the_same_state() {
         assert_eq!(read, *event);
         replayed.apply(&read).expect("it follows");
     }
-    assert_eq!(replayed.snapshot(), fixture.state.snapshot());
+    assert_eq!(replayed.to_comparable(), fixture.state.to_comparable());
     let count = fixture.events.iter().filter(|event| matches!(event, Event::Intent(_))).count();
     assert_eq!(count as u64, fixture.state.intent_sessions_revision());
 }

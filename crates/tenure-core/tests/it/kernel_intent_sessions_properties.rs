@@ -4,12 +4,13 @@ use proptest::prelude::*;
 use tenure_core::kernel::{
     AcceptIntent, Acquire, AdmissionLevel, ChangeMode, Command, CommandOutcome, ContentionPolicy, Decision,
     Fence, Holder, IntentCommand, IntentOutcome, IntentSessionEnd, IntentSessionState, KeepAliveOutcome,
-    KernelState, LeaseCredential, LeaseMode, LeaseRequest, Nonce, Rejection, RevocationCause, TakeSession,
-    Tick, TickDuration, decide, decode, encode, leader_lock, orchestrator_principal,
+    KernelState, LeaseCredential, LeaseMode, LeaseRequest, Nonce, Rejection, RevocationCause,
+    TakeIntentSession, Tick, TickDuration, decide, decode, encode, leader_lock_resource,
+    orchestrator_principal,
 };
 use tenure_core::lease::ReleaseReason;
 
-use crate::intent_session_fixture::{channel, holder, plain_acquire, principal, recording};
+use crate::intent_session_fixture::{accept_channel, accept_recording, holder, plain_acquire, principal};
 use crate::intent_session_model::IntentSessionModel;
 use crate::kernel_checkpoint_round_trip::restore;
 use crate::kernel_codec::{STAMP, TAG};
@@ -174,7 +175,7 @@ impl IntentSessionWorld {
         self.model.check();
         self.check_after_decision(command, &decision);
         match &decision.outcome {
-            CommandOutcome::Granted { leases } if matches!(command, Command::Acquire(acquire) if acquire.requests[0].resource == leader_lock()) =>
+            CommandOutcome::Granted { leases } if matches!(command, Command::Acquire(acquire) if acquire.requests[0].resource == leader_lock_resource()) =>
             {
                 self.guards.extend(
                     leases.iter().filter(|fence| !self.guards.contains(fence)).copied().collect::<Vec<_>>(),
@@ -247,7 +248,7 @@ impl IntentSessionWorld {
                 IntentCommand::Run { session, .. }
                 | IntentCommand::Finish { session, .. }
                 | IntentCommand::Stop { session, .. }
-                | IntentCommand::Take(TakeSession { session, .. }),
+                | IntentCommand::Take(TakeIntentSession { session, .. }),
                 IntentOutcome::Current { state, end },
             ) => {
                 let kernel = self.state.intent_session(session).expect("known");
@@ -278,7 +279,7 @@ impl IntentSessionWorld {
             IntentRequest::Stop(session) => {
                 IntentCommand::Stop { session: self.session(*session), by: principal("token:a") }
             }
-            IntentRequest::Take { session, guard, slots, ttl } => IntentCommand::Take(TakeSession {
+            IntentRequest::Take { session, guard, slots, ttl } => IntentCommand::Take(TakeIntentSession {
                 session: self.session(*session),
                 leader: self.leader_fence(*guard),
                 slots: *slots,
@@ -319,8 +320,8 @@ impl IntentSessionWorld {
     ) -> AcceptIntent {
         let name = format!("s{}", self.accepts);
         let accept = match target {
-            0 => recording(&name, "film", 1_500, key),
-            other => channel(&name, ["a", "b", "c"][usize::from(other) - 1], key),
+            0 => accept_recording(&name, "film", 1_500, key),
+            other => accept_channel(&name, ["a", "b", "c"][usize::from(other) - 1], key),
         };
         AcceptIntent {
             previous_key: previous.map(|byte| tenure_core::kernel::IntentKey([byte; 32])),
@@ -335,7 +336,7 @@ impl IntentSessionWorld {
         match ask {
             IntentRequest::LeaderLock { worker, ttl } => {
                 let requests = vec![LeaseRequest::new(
-                    leader_lock(),
+                    leader_lock_resource(),
                     LeaseMode::Exclusive,
                     TickDuration(*ttl),
                     Nonce([7; 16]),
@@ -412,7 +413,7 @@ impl IntentSessionWorld {
         assert!(self.model.leases.is_empty(), "{:?}", self.model.leases);
         let stuck = self.model.sessions.values().find(|session| session.state != IntentSessionState::Ended);
         assert!(stuck.is_none(), "{stuck:?}");
-        assert_eq!(self.replayed.snapshot(), self.state.snapshot());
+        assert_eq!(self.replayed.to_comparable(), self.state.to_comparable());
     }
 }
 

@@ -4,11 +4,11 @@ use tenure_core::kernel::{
     ApplyError, Command, ContentionPolicy, Event, Fence, Holder, Intent, IntentAcceptance, IntentEvent,
     IntentKey, IntentSessionEnd, IntentSessionState, IntentTarget, IssuedLease, KernelState, Labels,
     LeaseMode, LeaseRequest, Nonce, Principal, QueuedAcquire, Resource, Tick, TickDuration, Ticket,
-    leader_lock, orchestrator_principal, tuner_resource,
+    leader_lock_resource, orchestrator_principal, tuner_resource,
 };
 
 use crate::intent_session_fixture::{
-    IntentSessionFixture, channel, holder, plain_acquire, principal, resource,
+    IntentSessionFixture, accept_channel, holder, plain_acquire, principal, resource,
 };
 
 const AT: Tick = Tick(10);
@@ -74,7 +74,7 @@ fn transition_event(state: IntentSessionState) -> Event {
 /// A worker with its guard, and a session with its leases, which has come as far as `state`.
 fn state_at(state: IntentSessionState) -> KernelState {
     let leases = [
-        Event::Issued(issued(1, "worker:1", leader_lock())),
+        Event::Issued(issued(1, "worker:1", leader_lock_resource())),
         Event::Issued(issued(2, "s1", resource("service:ard"))),
         transition_event(IntentSessionState::New),
         Event::Issued(issued(3, "s1", tuner_resource(0))),
@@ -95,9 +95,9 @@ fn state_at(state: IntentSessionState) -> KernelState {
 
 #[track_caller]
 fn check_rejected(state: &mut KernelState, event: &Event, reason: &'static str) {
-    let before = state.snapshot();
+    let before = state.to_comparable();
     assert_eq!(state.apply(event), Err(ApplyError(reason)), "{event:?}");
-    assert_eq!(state.snapshot(), before, "refused, and yet changed");
+    assert_eq!(state.to_comparable(), before, "refused, and yet changed");
 }
 
 #[test]
@@ -243,7 +243,7 @@ fn sessions_since_returns_sessions_changed_after_a_revision() {
     let mut fixture = IntentSessionFixture::default();
     let guard = fixture.acquire_leader_lock(0, "worker:1");
     fixture.start_running(0, "s1", "ard", 1, guard);
-    fixture.accept(0, channel("s2", "zdf", 2)).expect("accepted");
+    fixture.accept(0, accept_channel("s2", "zdf", 2)).expect("accepted");
     let seen = fixture.state.intent_sessions_revision();
     assert_eq!((seen, fixture.state.intent_sessions_since(seen).count()), (4, 0));
     fixture.stop(1, "s1").expect("stopping");

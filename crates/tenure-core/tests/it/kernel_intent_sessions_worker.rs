@@ -4,12 +4,12 @@ use tenure_core::kernel::{
     Acquire, AdmissionLevel, ChangeMode, Command, CommandOutcome, ContentionPolicy, Event, Fence, Holder,
     IntentCommand, IntentEvent, IntentOutcome, IntentSessionEnd, IntentSessionState, KeepAliveOutcome,
     LeaseCredential, LeaseMode, LeaseRequest, MAX_INTENT_SESSIONS_PER_COMMAND, Nonce, Rejection, Resource,
-    RevocationCause, TickDuration, leader_lock, tuner_slot,
+    RevocationCause, TickDuration, leader_lock_resource, tuner_slot,
 };
 
 use crate::intent_session_fixture::{
-    IntentSessionFixture, TTL, WAIT_60_SECONDS, channel, current_outcome, ended, holder, plain_acquire,
-    principal, recording, resource, seconds, take_command, with_target_lease,
+    IntentSessionFixture, TTL, WAIT_60_SECONDS, accept_channel, accept_recording, current_outcome, ended,
+    holder, plain_acquire, principal, resource, seconds, take_command, with_target_lease,
 };
 
 const LOST: (IntentSessionState, Option<IntentSessionEnd>) = ended(IntentSessionEnd::LeaseLost);
@@ -23,7 +23,7 @@ fn kept_alive(seconds_from_start: u64, state: IntentSessionState) -> KeepAliveOu
 fn session_lifecycle_acquires_and_releases_its_leases() {
     let mut fixture = IntentSessionFixture::default();
     let guard = fixture.acquire_leader_lock(0, "worker:1");
-    fixture.accept(1, channel("s1", "ard", 1)).expect("accepted");
+    fixture.accept(1, accept_channel("s1", "ard", 1)).expect("accepted");
     fixture.take(1, "s1", guard).expect("taken");
     let issued = |event: &Event| match event {
         Event::Issued(issued) if issued.holder == holder("s1") => Some(issued.resource.to_string()),
@@ -55,7 +55,7 @@ fn recording_requires_no_tuner_and_is_leased_by_second() {
     let mut fixture = IntentSessionFixture::default();
     let guard = fixture.acquire_leader_lock(0, "worker:1");
     for (name, start, key) in [("s1", 10_000, 1), ("s2", 10_500, 2), ("s3", 60_000, 3)] {
-        fixture.accept(0, recording(name, "film", start, key)).expect("accepted");
+        fixture.accept(0, accept_recording(name, "film", start, key)).expect("accepted");
     }
     assert!(matches!(
         fixture.run_intent(0, take_command("s1", guard, 0)),
@@ -77,7 +77,7 @@ fn recording_requires_no_tuner_and_is_leased_by_second() {
 fn repeated_take_refreshes_the_leases() {
     let mut fixture = IntentSessionFixture::default();
     let guard = fixture.acquire_leader_lock(0, "worker:1");
-    fixture.accept(0, channel("s1", "ard", 1)).expect("accepted");
+    fixture.accept(0, accept_channel("s1", "ard", 1)).expect("accepted");
     let Ok(IntentOutcome::Taken { leases, slot, until }) = fixture.take(0, "s1", guard) else {
         panic!("taken")
     };
@@ -101,7 +101,7 @@ fn lost_lease_ends_the_session_for_every_request() {
     for ask in asks {
         let mut fixture = IntentSessionFixture::default();
         let guard = fixture.acquire_leader_lock(0, "worker:1");
-        fixture.accept(0, channel("s1", "ard", 1)).expect("accepted");
+        fixture.accept(0, accept_channel("s1", "ard", 1)).expect("accepted");
         fixture.take(0, "s1", guard).expect("taken");
         fixture.keep_alive(20, guard, &[]).expect("the guard lives on");
         assert_eq!(ask(&mut fixture, guard), lost());
@@ -199,9 +199,9 @@ fn session_without_a_free_tuner_ends() {
         fixture.run(0, &plain_acquire("bob", "tuner:0", ContentionPolicy::Deny)),
         CommandOutcome::Granted { .. }
     ));
-    fixture.accept(0, channel("s1", "ard", 1)).expect("accepted");
+    fixture.accept(0, accept_channel("s1", "ard", 1)).expect("accepted");
     assert!(matches!(fixture.take(0, "s1", guard), Ok(IntentOutcome::Taken { slot: Some(1), .. })));
-    fixture.accept(1, with_target_lease(channel("s2", "zdf", 2))).expect("accepted");
+    fixture.accept(1, with_target_lease(accept_channel("s2", "zdf", 2))).expect("accepted");
     assert_eq!(
         fixture.take(1, "s2", guard),
         Ok(current_outcome(IntentSessionState::Ended, Some(IntentSessionEnd::NoTuner)))
@@ -211,13 +211,13 @@ fn session_without_a_free_tuner_ends() {
         (ended(IntentSessionEnd::NoTuner), None)
     );
     assert_eq!(IntentSessionEnd::NoTuner.outcome(), "REJECTED_NO_TUNER");
-    fixture.accept(2, channel("s3", "zdf", 2)).expect("accepted");
+    fixture.accept(2, accept_channel("s3", "zdf", 2)).expect("accepted");
     assert_eq!(
         fixture.run_intent(2, take_command("s3", guard, 0)),
         Ok(current_outcome(IntentSessionState::Ended, Some(IntentSessionEnd::NoTuner)))
     );
     // Of two reasons the first: busy, whatever there is of tuners.
-    fixture.accept(2, channel("s4", "ard", 4)).expect("accepted");
+    fixture.accept(2, accept_channel("s4", "ard", 4)).expect("accepted");
     assert_eq!(
         fixture.run_intent(2, take_command("s4", guard, 0)),
         Ok(current_outcome(IntentSessionState::Ended, Some(IntentSessionEnd::Busy)))
@@ -228,13 +228,13 @@ fn session_without_a_free_tuner_ends() {
 fn tuner_of_an_ended_session_can_be_taken_in_the_same_decision() {
     let mut fixture = IntentSessionFixture::default();
     let guard = fixture.acquire_leader_lock(0, "worker:1");
-    fixture.accept(0, with_target_lease(channel("s1", "ard", 1))).expect("accepted");
+    fixture.accept(0, with_target_lease(accept_channel("s1", "ard", 1))).expect("accepted");
     fixture.run_intent(0, take_command("s1", guard, 1)).expect("taken");
     // Its tuner outlives its target.
     let tuner = fixture.state.leases_on_resource(&resource("tuner:0")).next().expect("held").fence;
     fixture.run(20, &Command::Renew { lease: tuner, credential: LeaseCredential::Token, ttl: None });
     fixture.keep_alive(20, guard, &[]).expect("the guard lives on");
-    fixture.accept(30, channel("s2", "ard", 2)).expect("accepted");
+    fixture.accept(30, accept_channel("s2", "ard", 2)).expect("accepted");
     assert!(matches!(
         fixture.run_intent(30, take_command("s2", guard, 1)),
         Ok(IntentOutcome::Taken { slot: Some(0), .. })
@@ -250,7 +250,7 @@ fn plain_leases_make_the_target_busy() {
         fixture.run(0, &plain_acquire("bob", "service:ard", ContentionPolicy::Deny)),
         CommandOutcome::Granted { .. }
     ));
-    fixture.accept(0, channel("s1", "ard", 1)).expect("accepted");
+    fixture.accept(0, accept_channel("s1", "ard", 1)).expect("accepted");
     assert_eq!(
         fixture.take(0, "s1", guard),
         Ok(current_outcome(IntentSessionState::Ended, Some(IntentSessionEnd::Busy)))
@@ -276,7 +276,7 @@ fn session_stays_new_while_grants_are_blocked() {
         if busy {
             fixture.start_running(0, "s0", "ard", 9, guard);
         }
-        fixture.accept(0, channel("s1", "ard", 1)).expect("accepted");
+        fixture.accept(0, accept_channel("s1", "ard", 1)).expect("accepted");
         fixture.state.set_admission_level(AdmissionLevel::Renewals);
         assert_eq!(fixture.take(1, "s1", guard), Err(Rejection::NoSpace));
         fixture.state.set_admission_level(AdmissionLevel::Everything);
@@ -295,7 +295,7 @@ fn session_stays_new_while_grants_are_blocked() {
 fn invalid_worker_request_does_not_end_a_session() {
     let mut fixture = IntentSessionFixture::default();
     let guard = fixture.acquire_leader_lock(0, "worker:1");
-    fixture.accept(0, channel("s1", "ard", 1)).expect("accepted");
+    fixture.accept(0, accept_channel("s1", "ard", 1)).expect("accepted");
     for slots in [65, u32::MAX] {
         let refused = fixture.run_intent(0, take_command("s1", guard, slots));
         assert!(matches!(refused, Err(Rejection::Invalid(input)) if input.field == "tuners"));
@@ -342,7 +342,7 @@ fn keep_alive_renews_active_sessions_and_reports_lost_ones() {
     let mut fixture = IntentSessionFixture::default();
     let guard = fixture.acquire_leader_lock(0, "worker:1");
     fixture.start_running(0, "s1", "ard", 1, guard);
-    fixture.accept(0, channel("s3", "3sat", 3)).expect("accepted");
+    fixture.accept(0, accept_channel("s3", "3sat", 3)).expect("accepted");
     fixture.start_running(5, "s2", "zdf", 2, guard);
     fixture.stop(6, "s2").expect("stopped");
     fixture.keep_alive(25, guard, &["s2"]).expect("kept");
@@ -364,7 +364,7 @@ fn worker_requests_without_the_leader_lock_are_rejected() {
     let mut fixture = IntentSessionFixture::default();
     let first = fixture.acquire_leader_lock(0, "worker:1");
     fixture.start_running(0, "s1", "ard", 1, first);
-    fixture.accept(0, channel("s2", "zdf", 2)).expect("accepted");
+    fixture.accept(0, accept_channel("s2", "zdf", 2)).expect("accepted");
     let other = fixture.state.leases_of_holder(&holder("s1")).next().expect("held").fence;
     let check = |fixture: &mut IntentSessionFixture, at: u64, fence: Fence| {
         let gone = Err(Rejection::LeaderLost);
@@ -392,7 +392,7 @@ fn worker_requests_without_the_leader_lock_are_rejected() {
     let CommandOutcome::Granted { leases } = answer else { panic!("{answer:?}") };
     assert_eq!(fixture.keep_alive(1, leases[0], &[]), Err(Rejection::LeaderLost));
     let mut fixture = IntentSessionFixture::default();
-    let requests = vec![LeaseRequest::new(leader_lock(), LeaseMode::Shared, TTL, Nonce::default())];
+    let requests = vec![LeaseRequest::new(leader_lock_resource(), LeaseMode::Shared, TTL, Nonce::default())];
     let (principal, contention) = (tenure_core::kernel::orchestrator_principal(), ContentionPolicy::Deny);
     let shared =
         Acquire { principal, holder: holder("worker:1"), requests, contention_policy: contention, key: None };
@@ -410,7 +410,7 @@ fn wipe_ends_sessions_of_the_previous_worker() {
     for (name, service, key) in [("s1", "ard", 1), ("s2", "zdf", 2)] {
         fixture.start_running(0, name, service, key, first);
     }
-    fixture.accept(1, channel("s3", "3sat", 3)).expect("accepted");
+    fixture.accept(1, accept_channel("s3", "3sat", 3)).expect("accepted");
     let dead = Command::Reclaim { holder: holder("worker:1"), by: principal("admin"), detail: "".into() };
     fixture.run(2, &dead);
     let second = fixture.acquire_leader_lock(2, "worker:2");
@@ -439,7 +439,7 @@ fn busy_detail_is_bounded_for_long_holder_names() {
     let (service, rival) = ("x".repeat(1_024), "y".repeat(4_096));
     let busy = plain_acquire(&rival, &format!("service:{service}"), ContentionPolicy::Deny);
     assert!(matches!(fixture.run(0, &busy), CommandOutcome::Granted { .. }));
-    fixture.accept(0, channel("s1", &service, 1)).expect("accepted");
+    fixture.accept(0, accept_channel("s1", &service, 1)).expect("accepted");
     assert_eq!(
         fixture.take(0, "s1", guard),
         Ok(current_outcome(IntentSessionState::Ended, Some(IntentSessionEnd::Busy)))

@@ -2,12 +2,12 @@
 
 use tenure_core::kernel::Limits;
 
-use crate::scenario::{ScenarioWorld, check};
+use crate::scenario::{ScenarioWorld, check_scenario};
 
 #[test]
 fn expired_lease_can_be_acquired_before_the_sweep() {
     // S2-1: at most one at any time. Half-open: dead at equality.
-    check(
+    check_scenario(
         "
          0          acquire db alice 10     -> granted 1
          9.999999   acquire db bob 10       -> held by alice until 10, 0 waiting
@@ -20,7 +20,7 @@ fn expired_lease_can_be_acquired_before_the_sweep() {
 
 #[test]
 fn sweep_expires_each_lease_once_and_never_early() {
-    check(
+    check_scenario(
         "
          0          acquire a alice 10      -> granted 1
          0          acquire b alice 20      -> granted 2
@@ -34,7 +34,7 @@ fn sweep_expires_each_lease_once_and_never_early() {
 
 #[test]
 fn sweep_is_limited_and_reports_more() {
-    check(
+    check_scenario(
         "
          0  acquire a+b+c alice 10          -> granted 1 2 3
         10  expire 2                        -> expired 1, expired 2, swept, more
@@ -45,7 +45,7 @@ fn sweep_is_limited_and_reports_more() {
 
 #[test]
 fn renewal_counts_from_now_and_never_shortens() {
-    check(
+    check_scenario(
         "
          0  acquire db alice 10             -> granted 1
          4  renew 1                         -> renewed 1 until 14
@@ -58,7 +58,7 @@ fn renewal_counts_from_now_and_never_shortens() {
 
 #[test]
 fn renew_at_the_expiry_tick_is_rejected() {
-    check(
+    check_scenario(
         "
          0          acquire db alice 10     -> granted 1
          9.999999   renew 1                 -> renewed 1 until 19.999999
@@ -70,7 +70,7 @@ fn renew_at_the_expiry_tick_is_rejected() {
 
 #[test]
 fn renew_after_expiry_is_rejected() {
-    check(
+    check_scenario(
         "
          0  acquire db alice 10             -> granted 1
         10  renew 1 by alice                -> expired 1, 1 is over: expired
@@ -81,7 +81,7 @@ fn renew_after_expiry_is_rejected() {
 
 #[test]
 fn commands_by_another_holder_are_rejected() {
-    check(
+    check_scenario(
         "
          0  acquire db alice 10             -> granted 1
          1  renew 1 by bob                  -> not the holder
@@ -97,7 +97,7 @@ fn commands_by_another_holder_are_rejected() {
 
 #[test]
 fn release_of_an_ended_lease_succeeds() {
-    check(
+    check_scenario(
         "
          0  acquire db alice 10             -> granted 1
          1  release 1 alice                 -> released 1
@@ -111,7 +111,7 @@ fn release_of_an_ended_lease_succeeds() {
 
 #[test]
 fn ended_lease_is_retained_for_ten_minutes() {
-    check(
+    check_scenario(
         "
          0  acquire db alice 10             -> granted 1
          1  release 1 alice                 -> released 1
@@ -124,7 +124,7 @@ fn ended_lease_is_retained_for_ten_minutes() {
 
 #[test]
 fn batch_acquire_is_atomic() {
-    check(
+    check_scenario(
         "
          0  acquire b bob 5                 -> granted 1
          0  acquire a+b+c alice 10          -> held by bob until 5, 0 waiting
@@ -136,7 +136,7 @@ fn batch_acquire_is_atomic() {
 
 #[test]
 fn shared_leases_coexist_and_block_exclusive() {
-    check(
+    check_scenario(
         "
          0  acquire db/shared alice 10      -> granted 1
          0  acquire db/shared bob 20        -> granted 2
@@ -150,7 +150,7 @@ fn shared_leases_coexist_and_block_exclusive() {
 
 #[test]
 fn agent_modes_and_plain_modes_share_one_compatibility_table() {
-    check(
+    check_scenario(
         "
          0  acquire f/consumes alice 10     -> granted 1
          0  acquire f/provides bob 10       -> granted 2
@@ -163,7 +163,7 @@ fn agent_modes_and_plain_modes_share_one_compatibility_table() {
 
 #[test]
 fn transfer_ends_the_old_lease_without_a_gap() {
-    check(
+    check_scenario(
         "
          0  acquire db alice 10             -> granted 1
          0  acquire db carol 10 wait 60     -> queued t1 place 1 behind alice until 60
@@ -178,7 +178,7 @@ fn transfer_ends_the_old_lease_without_a_gap() {
 
 #[test]
 fn upgrade_is_rejected_while_another_lease_conflicts() {
-    check(
+    check_scenario(
         "
          0  acquire db/shared alice 10      -> granted 1
          0  acquire db/shared bob 5         -> granted 2
@@ -193,7 +193,7 @@ fn upgrade_is_rejected_while_another_lease_conflicts() {
 
 #[test]
 fn upgrade_does_not_overtake_a_compatible_waiter() {
-    check(
+    check_scenario(
         "
          0  acquire q carol 100                     -> granted 1
          0  acquire db/shared alice 50              -> granted 2
@@ -206,7 +206,7 @@ fn upgrade_does_not_overtake_a_compatible_waiter() {
 
 #[test]
 fn downgrade_serves_compatible_waiters() {
-    check("
+    check_scenario("
          0  acquire db alice 10                     -> granted 1
          0  acquire db/shared bob 10 wait 60        -> queued t1 place 1 behind alice until 60
          1  downgrade 1 exclusive                   -> wrong direction
@@ -216,7 +216,7 @@ fn downgrade_serves_compatible_waiters() {
 
 #[test]
 fn revoke_ends_a_lease_with_its_cause() {
-    check(
+    check_scenario(
         "
          0  acquire db alice 10             -> granted 1
          1  revoke 1                        -> revoked 1 Revoked, ended 1
@@ -230,7 +230,7 @@ fn revoke_ends_a_lease_with_its_cause() {
 
 #[test]
 fn reclaim_ends_all_leases_and_queue_entries_of_a_holder() {
-    check("
+    check_scenario("
          0  acquire a alice 100             -> granted 1
          0  acquire b alice 100             -> granted 2
          0  acquire c bob 100               -> granted 3
@@ -244,7 +244,7 @@ fn reclaim_ends_all_leases_and_queue_entries_of_a_holder() {
 
 #[test]
 fn refresh_renews_a_lease_of_the_same_holder() {
-    check(
+    check_scenario(
         "
          0  acquire db alice 10 refresh     -> granted 1
          5  acquire db alice 10 refresh     -> granted 1
@@ -258,7 +258,7 @@ fn refresh_renews_a_lease_of_the_same_holder() {
 
 #[test]
 fn holder_name_is_reserved_for_a_day_after_use() {
-    check(
+    check_scenario(
         "
          0      acquire a ci 10 as ops      -> granted 1
          1      acquire b ci 10 as dev      -> ci is taken
@@ -288,7 +288,7 @@ fn quota_ignores_expired_leases() {
 
 #[test]
 fn ttl_out_of_range_is_rejected() {
-    check(
+    check_scenario(
         "
          0  acquire db alice 0              -> ttl out of range
          0  acquire db alice 0.999999       -> ttl out of range
@@ -302,7 +302,7 @@ fn ttl_out_of_range_is_rejected() {
 
 #[test]
 fn empty_or_duplicate_requests_are_rejected() {
-    check(
+    check_scenario(
         "
          0  acquire + alice 10              -> invalid leases
          0  acquire a+b+a alice 10          -> invalid leases

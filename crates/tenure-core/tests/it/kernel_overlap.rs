@@ -1,10 +1,10 @@
 //! Stories of resources that are, in part, the same thing.
 
-use crate::scenario::check;
+use crate::scenario::check_scenario;
 
 #[test]
 fn folder_and_its_contents_are_not_held_by_two_holders() {
-    check(
+    check_scenario(
         "
          0  acquire FILE:src/ alice 10            -> granted 1
          0  acquire FILE:src/lib.rs bob 10        -> held by alice until 10, 0 waiting
@@ -21,7 +21,7 @@ fn folder_and_its_contents_are_not_held_by_two_holders() {
 
 #[test]
 fn names_of_other_kinds_do_not_overlap() {
-    check(
+    check_scenario(
         "
          0  acquire deploy:a/ alice 10            -> granted 1
          0  acquire deploy:a/b bob 10             -> granted 2
@@ -32,7 +32,7 @@ fn names_of_other_kinds_do_not_overlap() {
 
 #[test]
 fn waiter_for_a_file_is_served_when_its_folder_is_released() {
-    check(
+    check_scenario(
         "
          0  acquire FILE:src/ alice 10            -> granted 1
          0  acquire FILE:src/a bob 10 wait 60     -> queued t1 place 1 behind alice until 60
@@ -49,7 +49,7 @@ fn waiter_for_a_file_is_served_when_its_folder_is_released() {
 
 #[test]
 fn shared_folder_and_shared_contents_are_compatible() {
-    check(
+    check_scenario(
         "
          0  acquire FILE:src//shared alice 10      -> granted 1
          0  acquire FILE:src/a/shared bob 10       -> granted 2
@@ -63,7 +63,7 @@ fn shared_folder_and_shared_contents_are_compatible() {
 
 #[test]
 fn expired_lease_below_a_folder_does_not_block_it() {
-    check(
+    check_scenario(
         "
          0  acquire FILE:src/a alice 10            -> granted 1
          0  acquire FILE:src/b bob 20              -> granted 2
@@ -75,7 +75,7 @@ fn expired_lease_below_a_folder_does_not_block_it() {
 
 #[test]
 fn deadlock_through_a_folder_is_rejected() {
-    check(
+    check_scenario(
         "
          0  acquire FILE:src/a alice 60            -> granted 1
          0  acquire FILE:doc/b bob 60              -> granted 2

@@ -7,17 +7,17 @@ use tenure_core::kernel::{Fence, Limits};
 
 use crate::kernel_expected_outcome::{check_forecast, forecast};
 use crate::kernel_model::LeaseModel;
-use crate::kernel_strategies::{KernelStep, Script, config, limits_and_steps};
+use crate::kernel_strategies::{CommandGenerator, KernelStep, config, limits_and_steps};
 use crate::kernel_wait_graph::check_no_cycle;
 use crate::scenario::ScenarioWorld;
 
 /// Plays a session. After each step the world checks itself (see `story`), the answer is what the model
 /// foretold, and each event is one that the model can believe.
 fn play(limits: &Limits, steps: &[KernelStep]) {
-    let (mut world, mut script) = (ScenarioWorld::new(limits.clone()), Script::default());
+    let (mut world, mut generator) = (ScenarioWorld::new(limits.clone()), CommandGenerator::default());
     let mut model = LeaseModel::default();
     for step in steps {
-        let (command, stamp) = script.next_command(step, &world.state);
+        let (command, stamp) = generator.next_command(step, &world.state);
         let now = stamp.max(world.state.now());
         let foretold = forecast(&model, &command, now);
         let before = model.clone();

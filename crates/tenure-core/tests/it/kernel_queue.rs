@@ -2,11 +2,11 @@
 
 use tenure_core::kernel::Limits;
 
-use crate::scenario::{ScenarioWorld, check};
+use crate::scenario::{ScenarioWorld, check_scenario};
 
 #[test]
 fn waiters_are_served_in_fifo_order() {
-    check(
+    check_scenario(
         "
          0  acquire db alice 10             -> granted 1
          1  acquire db bob 10 wait 60       -> queued t1 place 1 behind alice until 61
@@ -21,7 +21,7 @@ fn waiters_are_served_in_fifo_order() {
 
 #[test]
 fn acquire_at_expiry_does_not_overtake_a_waiter() {
-    check(
+    check_scenario(
         "
          0  acquire db alice 10             -> granted 1
          1  acquire db bob 10 wait 60       -> queued t1 place 1 behind alice until 61
@@ -32,7 +32,7 @@ fn acquire_at_expiry_does_not_overtake_a_waiter() {
 
 #[test]
 fn shared_requests_do_not_starve_a_queued_exclusive_request() {
-    check(
+    check_scenario(
         "
          0  acquire db/shared alice 10          -> granted 1
          1  acquire db bob 10 wait 60           -> queued t1 place 1 behind alice until 61
@@ -47,7 +47,7 @@ fn shared_requests_do_not_starve_a_queued_exclusive_request() {
 
 #[test]
 fn waiter_is_not_served_after_its_timeout() {
-    check(
+    check_scenario(
         "
          0  acquire db alice 10             -> granted 1
          0  acquire db bob 10 wait 5        -> queued t1 place 1 behind alice until 5
@@ -56,7 +56,7 @@ fn waiter_is_not_served_after_its_timeout() {
          6  acquire db dave 1               -> left t1 TimedOut, held by carol until 15, 0 waiting
     ",
     );
-    check(
+    check_scenario(
         "
          0  acquire db alice 10             -> granted 1
          0  acquire db bob 10 wait 10       -> queued t1 place 1 behind alice until 10
@@ -67,7 +67,7 @@ fn waiter_is_not_served_after_its_timeout() {
 
 #[test]
 fn zero_wait_timeout_is_denied_at_once() {
-    check(
+    check_scenario(
         "
          0  acquire db alice 10             -> granted 1
          0  acquire db bob 10 wait 0        -> held by alice until 10, 0 waiting
@@ -77,7 +77,7 @@ fn zero_wait_timeout_is_denied_at_once() {
 
 #[test]
 fn queued_batch_is_granted_atomically() {
-    check(
+    check_scenario(
         "
          0  acquire a alice 10              -> granted 1
          0  acquire b bob 20                -> granted 2
@@ -91,7 +91,7 @@ fn queued_batch_is_granted_atomically() {
 
 #[test]
 fn withdrawn_waiter_unblocks_the_waiters_behind_it() {
-    check(
+    check_scenario(
         "
          0  acquire db/shared alice 10          -> granted 1
          0  acquire db bob 10 wait 60           -> queued t1 place 1 behind alice until 60
@@ -107,7 +107,7 @@ fn withdrawn_waiter_unblocks_the_waiters_behind_it() {
 
 #[test]
 fn timed_out_waiter_unblocks_the_waiters_behind_it() {
-    check(
+    check_scenario(
         "
          0  acquire db/shared alice 50          -> granted 1
          0  acquire db bob 10 wait 5            -> queued t1 place 1 behind alice until 5
@@ -119,7 +119,7 @@ fn timed_out_waiter_unblocks_the_waiters_behind_it() {
 
 #[test]
 fn deadlock_is_rejected_with_its_cycle() {
-    check(
+    check_scenario(
         "
          0  acquire a alice 100             -> granted 1
          0  acquire b bob 100               -> granted 2
@@ -136,7 +136,7 @@ fn deadlock_is_rejected_with_its_cycle() {
 
 #[test]
 fn cycle_through_an_older_waiter_is_detected() {
-    check(
+    check_scenario(
         "
          0  acquire a alice 100             -> granted 1
          0  acquire b bob 100               -> granted 2
@@ -149,7 +149,7 @@ fn cycle_through_an_older_waiter_is_detected() {
 
 #[test]
 fn waiting_for_an_own_lease_is_not_a_deadlock() {
-    check(
+    check_scenario(
         "
          0  acquire a ci 10                 -> granted 1
          0  acquire a ci 10 wait 60         -> queued t1 place 1 behind ci until 60
@@ -160,7 +160,7 @@ fn waiting_for_an_own_lease_is_not_a_deadlock() {
 
 #[test]
 fn transfer_that_closes_a_cycle_is_rejected() {
-    check(
+    check_scenario(
         "
          0  acquire r alice 100             -> granted 1
          0  acquire q bob 100               -> granted 2

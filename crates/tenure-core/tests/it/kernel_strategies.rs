@@ -52,12 +52,12 @@ enum KernelRequest {
 
 /// Turns steps into commands, as the state and what was asked before have it.
 #[derive(Debug, Default)]
-pub struct Script {
+pub struct CommandGenerator {
     acquires: Vec<Acquire>,
     now: u64,
 }
 
-impl Script {
+impl CommandGenerator {
     pub fn next_command(&mut self, step: &KernelStep, state: &KernelState) -> (Command, Tick) {
         let newest = self.now.max(state.now().0);
         let now = match step.pause {

@@ -166,7 +166,7 @@ fn play(steps: &[(u64, WorkStep)]) {
                     if is_new || *amount == Budget::ZERO && key.is_none() =>
                 {
                     let before = before.expect("it lived");
-                    assert!(before.authority.scope.contains(purpose), "out of scope");
+                    assert!(before.authority.scope.allows(purpose), "out of scope");
                     assert_eq!(before.remaining.minus(*amount), Ok(*remaining), "exactly what was spent");
                 }
                 CommandOutcome::Rejected(Rejection::BudgetExceeded { remaining }) => {

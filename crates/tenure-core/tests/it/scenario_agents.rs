@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 use tenure_core::kernel::{
     AgentCommand, AgentEvent, AgentOutcome, AgentPhase, AgentReport, Command, DeclareManifest, Fence,
-    HeartbeatOutcome, LeaseEnd, LeaseMode, LeaseRequest, Nonce, PersistedAgentState, Resource,
+    HeartbeatOutcome, LeaseEnd, LeaseMode, LeaseRequest, Nonce, ReportedAgentState, Resource,
 };
 
 use crate::scenario::{
@@ -48,7 +48,7 @@ pub fn parse_agent_command(name: &str, words: &[&str]) -> Command {
         ["releases", leases @ ..] => AgentCommand::Release { agent, principal, leases: fences(leases) },
         ["reports", phase, memory @ ..] => {
             let remembers = match memory {
-                ["age", priority, "epoch", epoch] => Some(PersistedAgentState {
+                ["age", priority, "epoch", epoch] => Some(ReportedAgentState {
                     priority: priority.parse().expect("an age"),
                     epoch: epoch.parse().expect("an epoch"),
                 }),

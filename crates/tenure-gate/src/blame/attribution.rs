@@ -3,7 +3,7 @@
 use imara_diff::{Algorithm, Diff, InternedInput};
 use serde::{Deserialize, Serialize};
 
-use super::{Author, BlamedLine, LineAuthor};
+use super::{AgentAuthor, BlamedLine, LineAuthor};
 
 /// Files up to here are looked at line by line. Above, and where it is no text, a file has one author.
 const MAX_LINE_BLAME_BYTES: usize = 1 << 20;
@@ -25,9 +25,9 @@ pub struct LineAttribution {
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum AttributedContent {
     /// Each line with its author; nobody is "as in HEAD".
-    Lines(Vec<(LineDigest, Option<Author>)>),
+    Lines(Vec<(LineDigest, Option<AgentAuthor>)>),
     /// One author for all of it.
-    Whole(Option<Author>),
+    Whole(Option<AgentAuthor>),
 }
 
 impl LineAttribution {
@@ -40,7 +40,7 @@ impl LineAttribution {
     }
 
     /// After `author` changed the file to `content`.
-    pub fn after_edit(&self, content: &[u8], author: &Author) -> Self {
+    pub fn after_edit(&self, content: &[u8], author: &AgentAuthor) -> Self {
         let digest = digest(content);
         if digest == self.digest {
             return self.clone();
@@ -91,7 +91,7 @@ impl LineAttribution {
             .collect()
     }
 
-    fn lines(&self) -> &[(LineDigest, Option<Author>)] {
+    fn lines(&self) -> &[(LineDigest, Option<AgentAuthor>)] {
         match &self.content {
             AttributedContent::Lines(lines) => lines,
             AttributedContent::Whole(_) => &[],
@@ -111,7 +111,7 @@ fn digest(content: &[u8]) -> String {
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct StoredAttribution {
     digest: String,
-    authors: Vec<Author>,
+    authors: Vec<AgentAuthor>,
     /// How many lines in a row, and whose.
     runs: Vec<(usize, Option<usize>)>,
     /// Sixteen digits for each line; nothing if the file has one author.
@@ -138,7 +138,7 @@ impl From<&LineAttribution> for StoredAttribution {
 }
 
 impl StoredAttribution {
-    fn push(&mut self, author: Option<&Author>) {
+    fn push(&mut self, author: Option<&AgentAuthor>) {
         let index = author.map(|author| {
             self.authors.iter().position(|known| known == author).unwrap_or_else(|| {
                 self.authors.push(author.clone());

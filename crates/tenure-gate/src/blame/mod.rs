@@ -12,7 +12,7 @@ pub use store::AttributionStore;
 use serde::{Deserialize, Serialize};
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
-pub struct Author {
+pub struct AgentAuthor {
     /// The agent's session, or that of a subagent.
     pub session: String,
     pub agent: String,
@@ -25,7 +25,7 @@ pub struct Author {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum LineAuthor {
     Committed,
-    Session(Author),
+    Session(AgentAuthor),
     /// It is not as in HEAD, and nobody was seen writing it: a person, or a program that no hook sees.
     Unknown,
 }

@@ -6,7 +6,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use super::GitError;
-use super::changes::{is_below_root, split_nul_paths};
+use super::changed_paths::{is_below_root, split_nul_paths};
 use super::query::GitQuery;
 
 /// Which of these (relative to `root`, the top of a working tree; files or folders, existing or not) git ignores.
@@ -78,7 +78,7 @@ const READ_ONLY_WITH_OPTION: &[(&str, &str, &[&str])] =
 const APPLY: &[&str] = &["-z", "-R", "-p", "--directory=", "--unidiff-zero", "--recount", "--inaccurate-eof"];
 
 /// Whether this can only read.
-pub(super) fn is_read_only(subcommand: &str, arguments: &[OsString]) -> bool {
+pub(super) fn is_read_only_subcommand(subcommand: &str, arguments: &[OsString]) -> bool {
     let mut options = arguments.iter().map(|argument| argument.as_bytes()).take_while(|word| *word != b"--");
     if READ_ONLY_SUBCOMMANDS.contains(&subcommand) {
         // `diff` and its like write into a file if asked to.
@@ -106,7 +106,7 @@ mod tests {
 
     fn reads(line: &str) -> bool {
         let words: Vec<_> = line.split(' ').map(OsString::from).collect();
-        is_read_only(words[0].to_str().unwrap(), &words[1..])
+        is_read_only_subcommand(words[0].to_str().unwrap(), &words[1..])
     }
 
     #[test]

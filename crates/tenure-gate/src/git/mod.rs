@@ -3,8 +3,8 @@
 //! Tenure never adds, commits, stashes or checks out: the agent alone does. `run` is the one place that starts a
 //! process, and lets only questions through that cannot write (`reading`).
 
-mod changes;
-mod child;
+mod bounded_process;
+mod changed_paths;
 mod command_line;
 mod env;
 mod ignored;
@@ -12,7 +12,7 @@ mod impact;
 mod query;
 mod reference_updates;
 
-pub use changes::{committed_paths, dirty_paths, head_content, staged_paths, staged_paths_in};
+pub use changed_paths::{committed_paths, dirty_paths, head_content, staged_paths, staged_paths_in};
 pub use command_line::changes_many_files;
 pub use env::{HooksFolder, hooks_folder, is_git_variable};
 pub use ignored::ignored_paths;

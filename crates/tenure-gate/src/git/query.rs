@@ -11,9 +11,9 @@ use std::time::Duration;
 use rustix::fs::{MemfdFlags, memfd_create};
 
 use super::GitError;
-use super::child::{ChildOutput, run_bounded};
+use super::bounded_process::{ChildOutput, run_bounded};
 use super::env::is_config_location;
-use super::ignored::is_read_only;
+use super::ignored::is_read_only_subcommand;
 
 /// Asking writes nothing and runs nothing of anybody's: no monitor, no index that is written anew since files were touched.
 const FORCED_SETTINGS: [&str; 2] = ["core.fsmonitor=false", "diff.autoRefreshIndex=false"];
@@ -87,7 +87,7 @@ impl<'a> GitQuery<'a> {
     }
 
     fn run(&self) -> Result<ChildOutput, GitError> {
-        if !is_read_only(self.subcommand, &self.arguments) {
+        if !is_read_only_subcommand(self.subcommand, &self.arguments) {
             return Err(GitError::NotReadOnly(self.subcommand));
         }
         let mut command = Command::new("git");

@@ -2,9 +2,9 @@
 
 use serde_json::{Value, json};
 
-use super::fields::PayloadFields;
 use super::payload::{HookEventKind, event_name, parse_common};
 use super::payload_error::{PayloadError, PayloadErrorKind};
+use super::payload_fields::PayloadFields;
 use super::tools::{self, ToolAccess};
 use super::verdict::{HookResponse, HookVerdict};
 use super::{HookEvent, HookPayload};

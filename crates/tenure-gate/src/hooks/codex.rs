@@ -2,12 +2,12 @@
 
 use serde_json::{Value, json};
 
-use super::fields::PayloadFields;
 use super::payload::{HookEventKind, event_name, parse_common};
 use super::payload_error::{PayloadError, PayloadErrorKind};
+use super::payload_fields::PayloadFields;
 use super::tools::{self, ToolAccess};
 use super::verdict::{HookResponse, HookVerdict};
-use super::{HookEvent, HookPayload, WaitPolicy, claude, patch};
+use super::{HookEvent, HookPayload, HookWaitPolicy, apply_patch, claude};
 
 pub(super) fn parse(fields: &PayloadFields<'_>) -> Result<HookPayload, PayloadError> {
     let moment = match event_name(fields)? {
@@ -25,7 +25,7 @@ pub(super) fn parse(fields: &PayloadFields<'_>) -> Result<HookPayload, PayloadEr
     // In code mode a script makes the calls. It gives control back to the model after half a minute, and what is
     // allowed later happens in the background.
     let in_code_mode = payload.call.as_deref().is_some_and(|call| call.starts_with("exec-"));
-    let patience = if in_code_mode { WaitPolicy::DenyImmediately } else { WaitPolicy::WaitForRetry };
+    let patience = if in_code_mode { HookWaitPolicy::DenyImmediately } else { HookWaitPolicy::WaitForRetry };
     Ok(HookPayload { wait_policy: patience, ..payload })
 }
 
@@ -35,7 +35,7 @@ fn tool_access(tool: &str, input: &PayloadFields<'_>) -> Result<ToolAccess, Payl
     }
     // A patch in a shell command is applied by Codex itself: no shell sees it.
     let command = ["command", "cmd", "script"].iter().find_map(|name| command(input.value(name)?));
-    let patch = command.map_or(Ok(None), |command| patch::parse_command(&command))?;
+    let patch = command.map_or(Ok(None), |command| apply_patch::parse_command(&command))?;
     let Some(patch) = patch else { return tools::guess_access(tool, input) };
     let mut paths = Vec::new();
     for name in &patch.names {

@@ -4,12 +4,12 @@ use std::path::PathBuf;
 
 use serde_json::{Value, json};
 
-use super::fields::PayloadFields;
 use super::payload::{HookEventKind, absolute_folder, event_name, excerpt, optional_id, parse_common};
 use super::payload_error::{PayloadError, PayloadErrorKind};
+use super::payload_fields::PayloadFields;
 use super::tools::{self, ToolAccess};
 use super::verdict::{HookResponse, HookVerdict};
-use super::{HookEvent, HookPayload, Subagent, WaitPolicy};
+use super::{HookEvent, HookPayload, HookWaitPolicy, Subagent};
 
 pub(super) fn parse(fields: &PayloadFields<'_>) -> Result<HookPayload, PayloadError> {
     let name = event_name(fields)?;
@@ -100,7 +100,7 @@ fn parse_subagent_event(
     Ok(HookPayload {
         subagent: subagent.or(payload.subagent.clone()),
         task,
-        wait_policy: WaitPolicy::WaitForRetry,
+        wait_policy: HookWaitPolicy::WaitForRetry,
         ..payload
     })
 }

@@ -6,31 +6,31 @@
 //! **What cannot be understood is denied** wherever it may stand before a change. [`reject_payload`] does that; a hook that fails
 //! in any other way would let the edit happen.
 
+mod apply_patch;
 mod claude;
 mod codex;
 mod cursor;
 mod cwd;
-mod fields;
 mod gemini;
 pub mod messages;
 mod opencode;
-mod patch;
 mod payload;
 mod payload_error;
-mod shell;
+mod payload_fields;
+mod shell_script;
 mod tokenizer;
 mod tools;
 mod verdict;
 
 use std::path::PathBuf;
 
-pub use fields::MAX_PAYLOAD_BYTES;
 pub use payload_error::{PayloadError, PayloadErrorKind};
+pub use payload_fields::MAX_PAYLOAD_BYTES;
 pub use tools::MAX_PATHS;
-pub use verdict::{HookResponse, HookVerdict, inherited_shell_variable, is_shell_command};
+pub use verdict::{HookResponse, HookVerdict, inherited_shell_variable, is_shell_tool_call};
 
 use crate::coding_agent::CodingAgent;
-use fields::PayloadFields;
+use payload_fields::PayloadFields;
 
 /// What an agent said through its hook.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -49,7 +49,7 @@ pub struct HookPayload {
     /// What it is at, for people: one line of at most 200 characters.
     pub task: Option<String>,
     /// How long the hook may hold the call.
-    pub wait_policy: WaitPolicy,
+    pub wait_policy: HookWaitPolicy,
 }
 
 /// One that works for another one, under that one's session or in one of its own.
@@ -65,7 +65,7 @@ pub struct Subagent {
 
 /// How long a hook may hold a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum WaitPolicy {
+pub enum HookWaitPolicy {
     /// Until the one retry is over.
     WaitForRetry,
     /// Not at all: the agent goes on by itself and makes a late change behind everybody's back. Deny at once, and let the

@@ -3,12 +3,12 @@
 
 use serde_json::{Value, json};
 
-use super::fields::PayloadFields;
 use super::payload::{HookEventKind, excerpt, optional_folder, optional_id, prompt_excerpt, valid_id};
 use super::payload_error::{PayloadError, PayloadErrorKind};
+use super::payload_fields::PayloadFields;
 use super::tools::{self, ToolAccess};
 use super::verdict::{HookResponse, HookVerdict};
-use super::{HookPayload, Subagent, WaitPolicy};
+use super::{HookPayload, HookWaitPolicy, Subagent};
 
 const BEFORE: &str = "tool.execute.before";
 const AFTER: &str = "tool.execute.after";
@@ -139,7 +139,7 @@ fn base_payload(
         call: properties.lenient_text("callID").and_then(valid_id),
         tool: None,
         task: None,
-        wait_policy: WaitPolicy::WaitForRetry,
+        wait_policy: HookWaitPolicy::WaitForRetry,
     })
 }
 

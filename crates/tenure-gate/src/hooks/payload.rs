@@ -2,10 +2,10 @@
 
 use std::path::{Path, PathBuf};
 
-use super::fields::PayloadFields;
 use super::payload_error::{PayloadError, PayloadErrorKind};
+use super::payload_fields::PayloadFields;
 use super::tools::ToolAccess;
-use super::{HookEvent, HookPayload, Subagent, WaitPolicy};
+use super::{HookEvent, HookPayload, HookWaitPolicy, Subagent};
 
 /// The longest id, in bytes: longer ones cannot be stored as they are.
 const MAX_ID_BYTES: usize = 128;
@@ -93,7 +93,7 @@ pub(super) fn parse_common(
         call: fields.lenient_text("tool_use_id").and_then(valid_id),
         tool: tool.and_then(excerpt),
         task,
-        wait_policy: WaitPolicy::WaitForRetry,
+        wait_policy: HookWaitPolicy::WaitForRetry,
     })
 }
 

@@ -4,9 +4,9 @@ use std::path::PathBuf;
 
 use serde_json::Value;
 
-use super::fields::PayloadFields;
-use super::patch;
+use super::apply_patch;
 use super::payload_error::PayloadErrorKind;
+use super::payload_fields::PayloadFields;
 
 /// The most files that one call may name.
 pub const MAX_PATHS: usize = 1_000;
@@ -85,8 +85,8 @@ pub(super) fn patch_access(input: &PayloadFields<'_>) -> Result<ToolAccess, Payl
     let mut found = Vec::new();
     let mut whole = true;
     for (_, text) in input.entries().filter_map(|(name, value)| Some((name, value.as_str()?))) {
-        if patch::is_patch(text) {
-            let patch = patch::parse(text)?;
+        if apply_patch::is_patch(text) {
+            let patch = apply_patch::parse(text)?;
             whole &= patch.replaces_content;
             for name in &patch.names {
                 add_path(&mut found, valid_path(input, name)?)?;
@@ -108,7 +108,8 @@ pub(super) fn guess_access(tool: &str, input: &PayloadFields<'_>) -> Result<Tool
     if !is_one_of(&VERBS) || is_folder {
         return Ok(ToolAccess::Nothing);
     }
-    if tool.contains("patch") && input.entries().any(|(_, value)| value.as_str().is_some_and(patch::is_patch))
+    if tool.contains("patch")
+        && input.entries().any(|(_, value)| value.as_str().is_some_and(apply_patch::is_patch))
     {
         return patch_access(input);
     }

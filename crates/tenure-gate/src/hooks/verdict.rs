@@ -18,7 +18,7 @@ const SHELLS: [&str; 8] = [
 ];
 
 /// Whether a tool is about to run a command in a shell.
-pub fn is_shell_command(agent: CodingAgent, payload: &HookPayload) -> bool {
+pub fn is_shell_tool_call(agent: CodingAgent, payload: &HookPayload) -> bool {
     let is_shell = |tool: &String| SHELLS.iter().any(|shell| tool.eq_ignore_ascii_case(shell));
     // Cursor has an event for that, which names no tool.
     let is_event = agent == CodingAgent::Cursor && payload.event == HookEvent::BeforeToolCall;
@@ -92,7 +92,7 @@ mod tests {
         let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/hooks");
         let runs = |agent, name: &str| {
             let payload = std::fs::read(format!("{folder}/{name}.json")).unwrap();
-            is_shell_command(agent, &parse_payload(agent, &payload).unwrap())
+            is_shell_tool_call(agent, &parse_payload(agent, &payload).unwrap())
         };
         assert!(runs(CodingAgent::Claude, "claude-PreToolUse-Bash"));
         assert!(runs(CodingAgent::Codex, "codex-PreToolUse-Bash-workdir"));
@@ -107,9 +107,9 @@ mod tests {
         assert!(!runs(CodingAgent::Claude, "claude-PreToolUse-Edit"));
         let shell =
             br#"{"hook_event_name":"beforeShellExecution","conversation_id":"c","command":"ls","cwd":"/"}"#;
-        assert!(is_shell_command(CodingAgent::Cursor, &parse_payload(CodingAgent::Cursor, shell).unwrap()));
+        assert!(is_shell_tool_call(CodingAgent::Cursor, &parse_payload(CodingAgent::Cursor, shell).unwrap()));
         let read_file = br#"{"hook_event_name":"PreToolUse","session_id":"s","cwd":"/","tool_name":"Grep","tool_input":{}}"#;
-        assert!(!is_shell_command(
+        assert!(!is_shell_tool_call(
             CodingAgent::Claude,
             &parse_payload(CodingAgent::Claude, read_file).unwrap()
         ));

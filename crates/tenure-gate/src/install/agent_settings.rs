@@ -5,10 +5,10 @@
 use std::path::PathBuf;
 
 use super::hook_command::guarded_command;
+use super::hook_entries::{DesiredSettings, HookEntryShape};
 use super::json::Json;
-use super::settings::{DesiredSettings, Shape};
+use super::shell_variable::ShellVariable;
 use super::user_folders::GEMINI_NAME;
-use super::variable::ShellVariable;
 use super::{InstallContext, InstallError, InstallScope};
 use crate::coding_agent::CodingAgent;
 
@@ -41,7 +41,7 @@ pub fn settings_file(agent: CodingAgent, place: &InstallContext) -> Result<PathB
 }
 
 /// Whether this agent can be told which shell to take.
-pub const fn supports_shell(agent: CodingAgent) -> bool {
+pub const fn supports_shell_setting(agent: CodingAgent) -> bool {
     matches!(agent, CodingAgent::Claude | CodingAgent::OpenCode)
 }
 
@@ -79,7 +79,7 @@ pub fn desired_settings(agent: CodingAgent, command: &str, shell: Option<String>
 }
 
 fn grouped(entries: Vec<(&'static str, Json)>) -> DesiredSettings {
-    DesiredSettings { shape: Shape::Grouped, top: Vec::new(), entries, variable: None }
+    DesiredSettings { shape: HookEntryShape::Grouped, top: Vec::new(), entries, variable: None }
 }
 
 fn claude(command: &str) -> DesiredSettings {
@@ -174,11 +174,16 @@ fn cursor(command: &str) -> DesiredSettings {
     ] {
         entries.push((event, run(Vec::new())));
     }
-    DesiredSettings { shape: Shape::Flat, top: vec![("version", Json::Number(1))], entries, variable: None }
+    DesiredSettings {
+        shape: HookEntryShape::Flat,
+        top: vec![("version", Json::Number(1))],
+        entries,
+        variable: None,
+    }
 }
 
 /// What the person has to know, and still has to do. Of the shell only if it gets one.
-pub fn notes(agent: CodingAgent, scope: InstallScope, has_shell: bool) -> Vec<String> {
+pub fn install_notes(agent: CodingAgent, scope: InstallScope, has_shell: bool) -> Vec<String> {
     let mut notes = vec![match agent {
         CodingAgent::Claude => {
             "Claude Code: every edit asks for its lease first, and from version 2.1.295 on nothing passes if the hook \

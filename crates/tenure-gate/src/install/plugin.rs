@@ -2,12 +2,12 @@
 
 use std::path::{Path, PathBuf};
 
-use super::agent_settings::{notes, settings_file};
+use super::agent_settings::{install_notes, settings_file};
 use super::hook_command::program_path;
 use super::install_record::{InstallRecord, count_own_folders, missing_folders, remove_folders};
 use super::json::Json;
 use super::user_folders::{entry_exists, read_file, resolve_links};
-use super::{FileMode, InstallContext, InstallError, InstallPlan, PlannedChange, shell};
+use super::{FileMode, InstallContext, InstallError, InstallPlan, PlannedChange, tenure_bash};
 use crate::coding_agent::CodingAgent;
 use crate::interception_coverage::{InstalledComponents, interception_coverage};
 
@@ -19,8 +19,8 @@ const OWN_MARKER: &str = "// Written by `tenure install opencode`";
 pub fn plan_install(place: &InstallContext) -> Result<InstallPlan, InstallError> {
     let path = resolve_links(&settings_file(CodingAgent::OpenCode, place)?)?;
     let mut plan = InstallPlan::default();
-    let shell = shell::shell_for_agent(CodingAgent::OpenCode, place, &mut plan)?;
-    plan.notes.splice(0..0, notes(CodingAgent::OpenCode, place.scope, shell.is_some()));
+    let shell = tenure_bash::shell_for_agent(CodingAgent::OpenCode, place, &mut plan)?;
+    plan.notes.splice(0..0, install_notes(CodingAgent::OpenCode, place.scope, shell.is_some()));
     let in_place = InstalledComponents {
         hooks: true,
         shell: shell.is_some(),
@@ -42,7 +42,7 @@ pub fn plan_install(place: &InstallContext) -> Result<InstallPlan, InstallError>
         plan.changes.push(PlannedChange::Write { path, content, mode: FileMode::Plain, before: current });
     }
     if shell.is_some() {
-        shell::plan_link(&mut plan, place)?;
+        tenure_bash::plan_link(&mut plan, place)?;
     }
     Ok(plan)
 }
@@ -50,7 +50,7 @@ pub fn plan_install(place: &InstallContext) -> Result<InstallPlan, InstallError>
 pub fn plan_uninstall(place: &InstallContext) -> Result<InstallPlan, InstallError> {
     let path = resolve_links(&settings_file(CodingAgent::OpenCode, place)?)?;
     let mut plan = plan_removal(place, &path)?;
-    shell::explain_kept_shell(&mut plan, place);
+    tenure_bash::explain_kept_shell(&mut plan, place);
     Ok(plan)
 }
 

@@ -2,16 +2,16 @@
 
 use std::path::Path;
 
-use super::agent_settings::{desired_settings, notes, settings_file, supports_shell};
+use super::agent_settings::{desired_settings, install_notes, settings_file, supports_shell_setting};
 use super::hook_command::hook_command;
-use super::install_record::{InstallRecord, count_own_folders, missing_folders, remove_folders};
-use super::json::first_comment_line;
-use super::settings::{
+use super::hook_entries::{
     DesiredSettings, OwnCommands, SettingsEditError, add_entries, check_event_shapes, is_complete, is_empty,
     remove_entries,
 };
+use super::install_record::{InstallRecord, count_own_folders, missing_folders, remove_folders};
+use super::json::first_comment_line;
 use super::user_folders::{hooks_disabling_setting, read_file, resolve_links};
-use super::{FileMode, InstallContext, InstallError, InstallPlan, PlannedChange, shell};
+use super::{FileMode, InstallContext, InstallError, InstallPlan, PlannedChange, tenure_bash};
 use crate::coding_agent::CodingAgent;
 use crate::interception_coverage::{InstalledComponents, interception_coverage};
 
@@ -19,9 +19,9 @@ pub fn plan_install(agent: CodingAgent, place: &InstallContext) -> Result<Instal
     let path = resolve_links(&settings_file(agent, place)?)?;
     let command = hook_command(&place.program, agent.as_str())?;
     let mut plan = InstallPlan::default();
-    let shell = shell::shell_for_agent(agent, place, &mut plan)?;
+    let shell = tenure_bash::shell_for_agent(agent, place, &mut plan)?;
     let gets_shell = shell.is_some();
-    plan.notes.splice(0..0, notes(agent, place.scope, gets_shell));
+    plan.notes.splice(0..0, install_notes(agent, place.scope, gets_shell));
     let desired = desired_settings(agent, &command, shell);
     let record = InstallRecord::load(place, &path)?;
     let current = read_text(&path)?;
@@ -45,7 +45,7 @@ pub fn plan_install(agent: CodingAgent, place: &InstallContext) -> Result<Instal
         write(&mut plan, place, &path, current, record, &desired, &ours)?;
     }
     if gets_shell {
-        shell::plan_link(&mut plan, place)?;
+        tenure_bash::plan_link(&mut plan, place)?;
     }
     Ok(plan)
 }
@@ -87,8 +87,8 @@ fn write(
 pub fn plan_uninstall(agent: CodingAgent, place: &InstallContext) -> Result<InstallPlan, InstallError> {
     let path = resolve_links(&settings_file(agent, place)?)?;
     let mut plan = plan_removal(agent, place, &path)?;
-    if supports_shell(agent) {
-        shell::explain_kept_shell(&mut plan, place);
+    if supports_shell_setting(agent) {
+        tenure_bash::explain_kept_shell(&mut plan, place);
     }
     Ok(plan)
 }

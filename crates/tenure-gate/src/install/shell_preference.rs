@@ -5,9 +5,9 @@ use std::path::{Path, PathBuf};
 use serde_json::Value;
 
 use super::agent_settings::shell_variable;
-use super::shell::is_own_shell;
+use super::shell_variable::is_set_by_user;
+use super::tenure_bash::is_own_shell;
 use super::user_folders::read_file;
-use super::variable::is_set_by_user;
 use super::{InstallContext, InstallScope};
 use crate::coding_agent::CodingAgent;
 

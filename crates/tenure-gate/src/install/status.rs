@@ -6,9 +6,9 @@ use serde_json::Value;
 
 use super::agent_settings::{desired_settings, settings_file};
 use super::hook_command::{hook_command, is_own_command, program_of};
+use super::hook_entries::{DesiredSettings, OwnCommands, entry_commands, is_complete};
 use super::install_record::InstallRecord;
 use super::json::first_comment_line;
-use super::settings::{DesiredSettings, OwnCommands, entry_commands, is_complete};
 use super::user_folders::{hooks_enablement_settings, read_file, resolve_links};
 use super::{InstallContext, InstallError, plugin};
 use crate::coding_agent::CodingAgent;

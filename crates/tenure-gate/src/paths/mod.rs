@@ -6,7 +6,7 @@
 mod case_folding;
 mod error;
 mod escape;
-mod key;
+mod file_key;
 mod mounts;
 mod normalized_path;
 mod resolve;
@@ -57,11 +57,11 @@ impl FileKey {
 /// Folders that do not exist yet are no error.
 pub fn target_of(path: &Path, cwd: &Path) -> Result<PathTarget, PathError> {
     let whole = resolve::absolute_path(path, cwd)?;
-    let target = key::target_of_path(&whole);
+    let target = file_key::target_of_path(&whole);
     let Some(shortened) = resolve::without_dot_dot(&whole) else { return target };
     // The system follows a link before it goes up from there. Many tools remove `link/..` before they ask the system. Who
     // will do which is not known here, so both files are meant.
-    match (target, key::target_of_path(&shortened)) {
+    match (target, file_key::target_of_path(&shortened)) {
         (Ok(PathTarget::File(mut file)), Ok(PathTarget::File(other))) => {
             file.add_aliases(other.resources());
             Ok(PathTarget::File(file))
@@ -73,14 +73,14 @@ pub fn target_of(path: &Path, cwd: &Path) -> Result<PathTarget, PathError> {
 
 /// What is at `path` itself, and not what a link of that name leads to: what is renamed, removed or linked. Links before the
 /// last part are followed.
-pub fn entry_of(path: &Path) -> Result<PathTarget, PathError> {
-    key::entry_of_path(&resolve::absolute_path(path, Path::new("/"))?)
+pub fn target_of_nofollow(path: &Path) -> Result<PathTarget, PathError> {
+    file_key::entry_of_path(&resolve::absolute_path(path, Path::new("/"))?)
 }
 
 /// The resource of a name itself, whatever it leads to: `relative` is below the root of the tree, need not exist, and goes through
 /// no link.
 pub fn resource_of_name(tree: &WorkTree, relative: &Path) -> String {
-    key::resource_of_name(tree, relative)
+    file_key::resource_of_name(tree, relative)
 }
 
 impl FileKey {

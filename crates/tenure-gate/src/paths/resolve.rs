@@ -49,7 +49,7 @@ pub(super) fn resolve(whole: &Path) -> Result<ResolvedPath, PathError> {
 }
 
 /// Where this absolute path leads, without following a link that has this very name.
-pub(super) fn resolve_entry(whole: &Path) -> Result<ResolvedPath, PathError> {
+pub(super) fn resolve_nofollow(whole: &Path) -> Result<ResolvedPath, PathError> {
     let (Some(folder), Some(last)) = (whole.parent(), whole.file_name()) else { return resolve(whole) };
     let is_link = lstat(whole).is_ok_and(|about| FileType::from_raw_mode(about.st_mode).is_symlink());
     if !is_link {

@@ -8,7 +8,7 @@ use rustix::fs::{AtFlags, OFlags};
 use tenure_seccomp::{ProcessMemory, Syscall};
 
 use super::path_lookup::{descriptor, has_flag, is_unnamed, open_flags, opens_for_change};
-use super::{BaseFolder, PathArgument, PathChange, Program, SyscallEffect};
+use super::{BaseFolder, ExecutedProgram, PathArgument, PathChange, SyscallEffect};
 use crate::git::is_git_variable;
 
 /// So many words say which program this is.
@@ -159,7 +159,7 @@ fn execute(
     environment: u64,
     memory: &ProcessMemory,
 ) -> io::Result<SyscallEffect> {
-    let mut program = Program {
+    let mut program = ExecutedProgram {
         file,
         arguments: memory.read_string_array(arguments, INITIAL_ARGUMENTS)?,
         environment: Vec::new(),
@@ -173,7 +173,7 @@ fn execute(
     Ok(SyscallEffect::Executes(program))
 }
 
-impl Program {
+impl ExecutedProgram {
     /// Whether this may be git, by the name of its file or the one that it is called by.
     pub fn may_be_git(&self) -> bool {
         let names = [Some(&self.file.text), self.arguments.first()];

@@ -23,7 +23,7 @@ pub enum SyscallEffect {
     /// It changes what these names mean.
     Changes(Vec<PathArgument>),
     /// It runs a program in place of the one that calls.
-    Executes(Program),
+    Executes(ExecutedProgram),
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -59,7 +59,7 @@ pub enum PathChange {
 
 /// A program that is about to run.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Program {
+pub struct ExecutedProgram {
     pub file: PathArgument,
     /// How it is called; at most the first few hundred words.
     pub arguments: Vec<OsString>,

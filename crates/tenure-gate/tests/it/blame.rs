@@ -4,13 +4,13 @@ use std::fs;
 use std::path::Path;
 
 use proptest::prelude::*;
-use tenure_gate::blame::{AttributionStore, Author, LineAttribution, LineAuthor};
+use tenure_gate::blame::{AgentAuthor, AttributionStore, LineAttribution, LineAuthor};
 use tenure_gate::git::head_content;
 
 use crate::git_support::Repository;
 
-fn author(session: &str, at: u64) -> Author {
-    Author { session: session.to_owned(), agent: "claude".to_owned(), at, task: None }
+fn author(session: &str, at: u64) -> AgentAuthor {
+    AgentAuthor { session: session.to_owned(), agent: "claude".to_owned(), at, task: None }
 }
 
 /// One letter for each line: `.` committed, `?` unknown, else the first letter of the session.
@@ -114,7 +114,7 @@ fn attributions_round_trip_and_damaged_files_are_ignored() {
     let folder = tempfile::tempdir().unwrap();
     let folder = folder.path().join("made/here");
     let store = AttributionStore::open(&folder).unwrap();
-    let task = Author { task: Some("the \"task\"\n".to_owned()), ..author("anna", 7) };
+    let task = AgentAuthor { task: Some("the \"task\"\n".to_owned()), ..author("anna", 7) };
     let known = LineAttribution::unchanged(b"a\nb\n")
         .after_edit(b"a\nc\nd\n", &task)
         .after_edit(b"a\nc\ne\n", &author("bert", 8));

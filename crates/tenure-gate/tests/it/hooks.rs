@@ -8,14 +8,14 @@ mod opencode;
 mod patches;
 mod property;
 mod responses;
-mod shells;
+mod shell_patches;
 mod tools;
 
 use std::path::PathBuf;
 
 use serde_json::{Value, json};
 use tenure_gate::coding_agent::CodingAgent;
-use tenure_gate::hooks::{HookEvent, HookPayload, HookResponse, PayloadError, WaitPolicy, parse_payload};
+use tenure_gate::hooks::{HookEvent, HookPayload, HookResponse, HookWaitPolicy, PayloadError, parse_payload};
 
 /// The session in most payloads.
 const SESSION: &str = "00000000-0000-4000-8000-000000000001";
@@ -30,7 +30,7 @@ fn payload() -> HookPayload {
         call: None,
         tool: None,
         task: None,
-        wait_policy: WaitPolicy::WaitForRetry,
+        wait_policy: HookWaitPolicy::WaitForRetry,
     }
 }
 

@@ -1,7 +1,7 @@
 //! What is on this machine, with real files, processes and git.
 
 mod blame;
-mod git;
+mod git_changed_paths;
 mod git_hooks_folder;
 mod git_ignored;
 mod git_impact;
@@ -14,7 +14,7 @@ mod git_impact_support;
 mod git_support;
 mod hooks;
 mod install;
-mod install_git;
+mod install_git_hooks;
 mod install_plugin;
 mod install_property;
 mod install_shell;

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use super::entry::{LedgerEntry, LedgerEvent};
+use crate::law::{Law, Violation};
 use crate::operation::LeaseMode;
-use crate::property::{Law, Violation};
 
 /// A lease that was not ended.
 struct OpenLease<'a> {

@@ -18,7 +18,7 @@ mod timeline;
 mod unacknowledged_entries;
 
 use crate::history::History;
-use crate::property::Violation;
+use crate::law::Violation;
 
 pub use entry::{LedgerEntry, LedgerEvent, LoadError, load};
 

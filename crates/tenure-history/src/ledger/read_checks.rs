@@ -3,8 +3,8 @@
 use super::response_checks::{MatchedEntries, is_promised_expiry, lease_violation};
 use super::timeline::{LeaseEnd, LeaseTimeline, Timeline};
 use crate::history::History;
+use crate::law::{Law, Violation};
 use crate::operation::{Action, ObservedLease, ObservedState, Operation, OperationResponse};
-use crate::property::{Law, Violation};
 
 /// The part of the ledger that a reader may have seen, from its beginning up to an entry between these two.
 #[derive(Clone, Copy)]
@@ -30,7 +30,7 @@ pub(super) fn check(
     readers.sort_by_key(|one| one.invoked);
     let placed = history.operations.iter().zip(&claims.last);
     let mut written: Vec<(u64, u64)> =
-        placed.filter_map(|(one, seq)| Some((one.latest(), (*seq)?))).collect();
+        placed.filter_map(|(one, seq)| Some((one.latest_effect_time(), (*seq)?))).collect();
     written.sort_unstable();
     let mut written = written.into_iter().peekable();
     let mut least = 0;
@@ -38,7 +38,8 @@ pub(super) fn check(
         while let Some((_, seq)) = written.next_if(|(latest, _)| *latest < reader.invoked) {
             least = least.max(seq);
         }
-        let known_moments = timeline.moments.partition_point(|moment| moment.at <= reader.latest());
+        let known_moments =
+            timeline.moments.partition_point(|moment| moment.at <= reader.latest_effect_time());
         let max_seq = known_moments.checked_sub(1).map_or(0, |last| timeline.moments[last].seq);
         violations.extend(
             explain(reader, timeline, VisibleRange { min_seq: least, max_seq: max_seq.max(least) }).err(),
@@ -53,7 +54,9 @@ fn explain(reader: &Operation, timeline: &Timeline<'_>, visible: VisibleRange) -
             .filter(|seen| seen.fence == *fence)
             .try_for_each(|seen| check_observation(reader, timeline, seen, visible)),
         (Action::Show { fence, .. }, Some(OperationResponse::Unknown)) => match timeline.leases.get(fence) {
-            Some(life) if life.ended_at() > reader.latest() && life.started().seq <= visible.min_seq => {
+            Some(life)
+                if life.ended_at() > reader.latest_effect_time() && life.started().seq <= visible.min_seq =>
+            {
                 Err(lease_violation(Law::NoStaleReads, "it was acknowledged before, and alive", reader, life))
             }
             _ => Ok(()),
@@ -90,7 +93,7 @@ fn check_observation(
         ObservedState::Released => ended_as(&[LeaseEnd::Released, LeaseEnd::Revoked]),
         // It need not have been announced.
         ObservedState::Expired => {
-            ended_as(&[LeaseEnd::Expired]) || has_term(life, reach, |end| end <= reader.latest())
+            ended_as(&[LeaseEnd::Expired]) || has_term(life, reach, |end| end <= reader.latest_effect_time())
         }
     };
     if is_true {
@@ -122,9 +125,9 @@ fn check_listing(
     for (fence, life) in timeline.leases_on(resource) {
         let is_listed = seen.iter().any(|one| one.fence == fence);
         let was_there = life.started().seq <= reach.min_seq;
-        let may_have_ended = life.ended_at() <= reader.latest()
+        let may_have_ended = life.ended_at() <= reader.latest_effect_time()
             || life.end.is_some_and(|(moment, _)| moment.seq <= reach.max_seq)
-            || has_term(life, reach, |end| end <= reader.latest());
+            || has_term(life, reach, |end| end <= reader.latest_effect_time());
         if !is_listed && was_there && !may_have_ended {
             return Err(lease_violation(
                 Law::NoStaleReads,

@@ -4,8 +4,8 @@ use std::collections::{HashMap, HashSet};
 
 use super::timeline::{LeaseEnd, LeaseTimeline, LedgerInstant, Timeline};
 use crate::history::History;
+use crate::law::{Law, Violation};
 use crate::operation::{Action, Grant, LeaseMode, Operation, OperationResponse, RequestIdentity};
-use crate::property::{Law, Violation};
 
 const MILLISECOND: u64 = 1_000;
 
@@ -54,11 +54,12 @@ fn check_order(history: &History, claims: &MatchedEntries, violations: &mut Vec<
         placed.filter_map(|(one, seq)| Some((one, (*seq)?))).collect();
     by_request_time.sort_by_key(|(operation, _)| operation.invoked);
     let mut answered = by_request_time.clone();
-    answered.sort_by_key(|(operation, _)| operation.latest());
+    answered.sort_by_key(|(operation, _)| operation.latest_effect_time());
     let mut answered = answered.into_iter().peekable();
     let mut highest: Option<(&Operation, u64)> = None;
     for (operation, seq) in by_request_time {
-        while let Some(before) = answered.next_if(|(other, _)| other.latest() < operation.invoked) {
+        while let Some(before) = answered.next_if(|(other, _)| other.latest_effect_time() < operation.invoked)
+        {
             if highest.is_none_or(|(_, other)| other < before.1) {
                 highest = Some(before);
             }
@@ -177,7 +178,7 @@ impl<'a> ResponseChecker<'a> {
         }
         let sent = operation.request_identity().and_then(|request| self.first_sent.get(&request).copied());
         let sent = sent.unwrap_or(operation.invoked);
-        if began.at > operation.latest() {
+        if began.at > operation.latest_effect_time() {
             return Err(lease_violation(
                 Law::Durability,
                 "it was answered before it happened",
@@ -205,7 +206,7 @@ impl<'a> ResponseChecker<'a> {
             return Ok(None);
         }
         let promised = |end: u64| is_promised_expiry(operation, valid_for_ms, end);
-        let within = |at: u64| (operation.invoked..=operation.latest()).contains(&at);
+        let within = |at: u64| (operation.invoked..=operation.latest_effect_time()).contains(&at);
         let own = renewals.iter().find(|(moment, end)| {
             within(moment.at) && promised(*end) && !self.explained.entries.contains(&moment.seq)
         });
@@ -216,7 +217,7 @@ impl<'a> ResponseChecker<'a> {
         let in_force =
             life.terms.iter().zip(life.terms.iter().skip(1).map(|(next, _)| next.at).chain([u64::MAX]));
         let had = in_force.into_iter().any(|((moment, end), until)| {
-            promised(*end) && moment.at <= operation.latest() && operation.invoked <= until
+            promised(*end) && moment.at <= operation.latest_effect_time() && operation.invoked <= until
         });
         if had && life.ended_at() > operation.invoked {
             return Ok(None);
@@ -232,7 +233,7 @@ impl<'a> ResponseChecker<'a> {
         if !self.timeline.has_times {
             return Ok(self.account_for(moment));
         }
-        if moment.at > operation.latest() {
+        if moment.at > operation.latest_effect_time() {
             return Err(lease_violation(
                 Law::Durability,
                 "it was answered before it happened",
@@ -246,7 +247,7 @@ impl<'a> ResponseChecker<'a> {
 
     fn check_already_ended(&self, operation: &Operation, fence: u64) -> Result<(), Violation> {
         let life = self.lease(operation, fence)?;
-        if self.timeline.has_times && life.ended_at() > operation.latest() {
+        if self.timeline.has_times && life.ended_at() > operation.latest_effect_time() {
             return Err(lease_violation(Law::NoEarlyEnd, "it was alive all the time", operation, life));
         }
         Ok(())
@@ -264,7 +265,7 @@ impl<'a> ResponseChecker<'a> {
         if !self.timeline.has_times {
             return Ok(());
         }
-        let (from, to) = (operation.invoked, operation.latest());
+        let (from, to) = (operation.invoked, operation.latest_effect_time());
         let named = |holder: &str| by.is_none_or(|by| by == holder);
         let holds = |(fence, life): (u64, &LeaseTimeline<'_>)| {
             let meets = life.started().at <= to && from < life.ended_at();
@@ -303,7 +304,7 @@ impl<'a> ResponseChecker<'a> {
 /// Whether an end is the one that was promised: so long from a moment between question and answer.
 pub(super) fn is_promised_expiry(operation: &Operation, valid_for_ms: u64, end: u64) -> bool {
     let valid = valid_for_ms * MILLISECOND;
-    let latest = operation.latest().saturating_add(valid + MILLISECOND - 1);
+    let latest = operation.latest_effect_time().saturating_add(valid + MILLISECOND - 1);
     (operation.invoked + valid..=latest).contains(&end)
 }
 

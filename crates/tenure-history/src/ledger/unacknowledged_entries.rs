@@ -5,8 +5,8 @@ use std::collections::HashSet;
 use super::response_checks::MatchedEntries;
 use super::timeline::{LeaseEnd, LeaseTimeline, LedgerInstant, Timeline};
 use crate::history::History;
+use crate::law::{Law, Violation};
 use crate::operation::{Action, Operation, OperationResponse};
-use crate::property::{Law, Violation};
 
 /// Finds, for each entry that no answer accounts for, a request without an answer; each request explains one.
 pub(super) fn check(
@@ -29,7 +29,8 @@ pub(super) fn check(
                 return;
             }
             let in_time = |operation: &Operation| {
-                !timeline.has_times || (operation.invoked..=operation.latest()).contains(&moment.at)
+                !timeline.has_times
+                    || (operation.invoked..=operation.latest_effect_time()).contains(&moment.at)
             };
             let found = open.iter().find(|(index, operation)| {
                 !spent.contains(&(*index, what)) && in_time(operation) && asks(operation)

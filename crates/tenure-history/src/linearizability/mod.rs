@@ -23,7 +23,7 @@ mod step;
 use std::collections::BTreeSet;
 
 use crate::history::History;
-use crate::property::Violation;
+use crate::law::Violation;
 
 pub use search::{SearchEffort, SearchResult};
 
@@ -41,7 +41,7 @@ pub enum SearchVerdict {
 
 /// What was found on a resource, and what it took.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Finding {
+pub struct ResourceVerdict {
     pub resource: String,
     pub verdict: SearchVerdict,
     /// How many operations it has, and how much was tried.
@@ -49,12 +49,12 @@ pub struct Finding {
 }
 
 /// Looks at every resource of a history, and gives up on one after `enough` steps.
-pub fn check(history: &History, max_steps: usize) -> Vec<Finding> {
+pub fn check(history: &History, max_steps: usize) -> Vec<ResourceVerdict> {
     let resources: BTreeSet<&str> = history.operations.iter().flat_map(|one| one.resources()).collect();
     let check = |resource: &str| {
         let parts = resource_operation::operations_on(history, resource);
         let SearchResult { verdict, effort } = search::search(history, resource, &parts, max_steps);
-        Finding { resource: resource.to_owned(), verdict, effort }
+        ResourceVerdict { resource: resource.to_owned(), verdict, effort }
     };
     resources.into_iter().map(check).collect()
 }

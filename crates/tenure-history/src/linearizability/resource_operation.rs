@@ -160,7 +160,7 @@ pub(super) fn operations_on(history: &History, resource: &str) -> Vec<ResourceOp
     let mut parts: Vec<ResourceOperation> = Vec::new();
     for (index, operation) in &on_it {
         let Some(what) = reader.convert(operation) else { continue };
-        let (invoked, ended) = (operation.invoked, operation.latest());
+        let (invoked, ended) = (operation.invoked, operation.latest_effect_time());
         parts.push(ResourceOperation { operation: *index, invoked, ended, action: what });
     }
     parts.sort_by_key(|part| (part.invoked, part.ended));
@@ -326,8 +326,9 @@ impl<'a> OperationReader<'a> {
             }
             _ => false,
         };
-        let at_once =
-            |other: &Operation| other.invoked <= operation.latest() && operation.invoked <= other.latest();
+        let at_once = |other: &Operation| {
+            other.invoked <= operation.latest_effect_time() && operation.invoked <= other.latest_effect_time()
+        };
         let is_other = |other: &Operation| !std::ptr::eq(other, operation);
         let waited_for =
             self.on_it.iter().any(|(_, other)| is_other(other) && at_once(other) && may_be_in_the_way(other));

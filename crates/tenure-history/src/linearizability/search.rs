@@ -3,7 +3,7 @@
 use std::collections::{HashMap, HashSet};
 
 use crate::history::History;
-use crate::property::{Law, Violation};
+use crate::law::{Law, Violation};
 
 use super::SearchVerdict;
 use super::lease_table::{FenceBounds, LeaseTable};

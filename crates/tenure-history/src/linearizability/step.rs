@@ -1,7 +1,7 @@
 //! What the table of leases becomes by one operation, or why it cannot have answered like this.
 
+use crate::law::Law;
 use crate::operation::ObservedState;
-use crate::property::Law;
 
 use super::lease_table::{EndKind, FenceBounds, LeaseTable, ModelLease};
 use super::resource_operation::{GrantResult, MILLISECOND, Observation, ResourceAction, ResourceOperation};

@@ -17,12 +17,12 @@ struct ExactLease {
 
 /// Whether these operations can have happened one after the other, each at a whole millisecond of its own time.
 fn is_explained(rest: &[&Operation], leases: &[ExactLease], now: u64) -> bool {
-    let Some(deadline) = rest.iter().map(|one| one.latest()).min() else { return true };
+    let Some(deadline) = rest.iter().map(|one| one.latest_effect_time()).min() else { return true };
     (0..rest.len()).filter(|index| rest[*index].invoked <= deadline).any(|index| {
         let operation = rest[index];
         let remaining: Vec<_> =
             rest.iter().enumerate().filter(|(other, _)| *other != index).map(|(_, one)| *one).collect();
-        let (from, to) = (operation.invoked.div_ceil(1_000).max(now), operation.latest() / 1_000);
+        let (from, to) = (operation.invoked.div_ceil(1_000).max(now), operation.latest_effect_time() / 1_000);
         // A few of the moments in its time: the first, the last, one between, and each at which a lease ends.
         let ends = leases.iter().map(|lease| lease.end);
         let mut moments =

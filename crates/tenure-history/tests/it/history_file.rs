@@ -2,7 +2,7 @@
 
 use tenure_history::History;
 
-use crate::syntax::parse_history;
+use crate::history_syntax::parse_history;
 
 #[test]
 fn a_history_file_round_trips() {

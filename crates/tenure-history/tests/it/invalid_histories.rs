@@ -3,7 +3,7 @@
 use tenure_history::linearizability::{self, DEFAULT_MAX_STEPS, SearchVerdict};
 use tenure_history::{Law, fences};
 
-use crate::syntax::{parse_history, split_histories};
+use crate::history_syntax::{parse_history, split_histories};
 
 /// Fails unless each history breaks this law, by the search.
 #[track_caller]

@@ -3,7 +3,7 @@
 use tenure_history::Law;
 use tenure_history::ledger::check;
 
-use crate::syntax::{parse_history, parse_ledger};
+use crate::history_syntax::{parse_history, parse_ledger};
 
 #[track_caller]
 fn laws(history_text: &str, entries: &str) -> Vec<Law> {

@@ -2,8 +2,8 @@
 
 mod exact_time;
 mod history_file;
+mod history_syntax;
 mod invalid_histories;
 mod ledger_check;
 mod random_histories;
-mod syntax;
 mod valid_histories;

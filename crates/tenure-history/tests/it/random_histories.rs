@@ -9,7 +9,7 @@ use tenure_history::{
     OperationResponse, fences,
 };
 
-use crate::syntax::CLOCK;
+use crate::history_syntax::CLOCK;
 
 /// Failing cases are kept beside the crate's other ones, out of the repository.
 pub fn proptest_config() -> ProptestConfig {

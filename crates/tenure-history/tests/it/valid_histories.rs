@@ -3,7 +3,7 @@
 use tenure_history::fences;
 use tenure_history::linearizability::{self, DEFAULT_MAX_STEPS, SearchVerdict};
 
-use crate::syntax::{parse_history, split_histories};
+use crate::history_syntax::{parse_history, split_histories};
 
 /// Fails if one of these histories breaks a law.
 #[track_caller]

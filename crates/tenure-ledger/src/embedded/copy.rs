@@ -6,7 +6,7 @@ use std::{fs, thread};
 
 use thiserror::Error;
 
-use super::directory::Directory;
+use super::directory_disk::DirectoryDisk;
 use super::disk::Disk;
 use super::identity::{LedgerIdentity, NO_MACHINE};
 use super::open_error::OpenError;
@@ -36,7 +36,7 @@ const TRIES: usize = 20;
 /// The copy says of itself that it is one: it cannot be opened until `tenure ledger restored` puts it in the place of
 /// the original. Whoever has it can sign and act as the original: keep it as safe.
 pub fn copy(from: &Path, to: &Path) -> Result<VerificationReport, CopyError> {
-    let source = Directory::at(from);
+    let source = DirectoryDisk::at(from);
     let identity = LedgerIdentity::read(&source)?.ok_or_else(|| OpenError::NoLedger(from.to_owned()))?;
     if fs::symlink_metadata(to).is_ok() {
         return Err(CopyError::Exists(to.to_owned()));
@@ -54,7 +54,7 @@ fn copy_files(
     to: &Path,
     identity: LedgerIdentity,
 ) -> Result<VerificationReport, CopyError> {
-    let target = Directory::open_or_create(to)?;
+    let target = DirectoryDisk::open_or_create(to)?;
     let mut names = source.list()?;
     // Segments before checkpoints: a checkpoint must not be ahead of its ledger.
     names.sort_by_key(|name| (!is_segment(name), name.clone()));

@@ -65,12 +65,12 @@ impl LedgerMaintenance {
     }
 
     /// Up to where the newest checkpoint goes; the beginning if there is none.
-    pub fn checkpoint_head(&self) -> Head {
+    pub fn newest_checkpoint_head(&self) -> Head {
         self.0.state().checkpoints.last().copied().unwrap_or_default()
     }
 
     /// The newest checkpoint.
-    pub fn checkpoint(&self) -> Result<Option<Checkpoint>, ReadError> {
+    pub fn newest_checkpoint(&self) -> Result<Option<Checkpoint>, ReadError> {
         Ok(checkpoint_files::scan(&*self.0.disk, self.0.identity.ledger)?.newest)
     }
 

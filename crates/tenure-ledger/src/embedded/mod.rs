@@ -21,7 +21,7 @@
 mod chain_verifier;
 mod checkpoint_files;
 mod copy;
-mod directory;
+mod directory_disk;
 mod disk;
 mod identity;
 mod ledger;
@@ -42,7 +42,7 @@ mod witness;
 use std::path::PathBuf;
 
 pub use copy::{CopyError, copy};
-pub use directory::Directory;
+pub use directory_disk::DirectoryDisk;
 pub use disk::{Disk, DiskFile};
 pub use identity::LedgerIdentity;
 pub use ledger::{EmbeddedLedger, LedgerOptions};

@@ -9,7 +9,7 @@ use std::time::Duration;
 use super::Damage;
 use super::chain_verifier::ChainVerifier;
 use super::checkpoint_files;
-use super::directory::Directory;
+use super::directory_disk::DirectoryDisk;
 use super::disk::Disk;
 use super::identity::LedgerIdentity;
 use super::open_error::OpenError;
@@ -26,7 +26,7 @@ const RETRY_DELAY: Duration = Duration::from_millis(20);
 
 /// A ledger that is only read.
 pub struct ReadOnlyLedger {
-    disk: Directory,
+    disk: DirectoryDisk,
     identity: LedgerIdentity,
     /// Where the checkpoints are, oldest first.
     checkpoints: Vec<Head>,
@@ -37,7 +37,7 @@ pub struct ReadOnlyLedger {
 
 /// The ledger in `directory` as its own file names it. There need be nothing else of it.
 pub fn read_identity(directory: &Path) -> Result<LedgerIdentity, OpenError> {
-    read_identity_on(&Directory::at(directory))
+    read_identity_on(&DirectoryDisk::at(directory))
 }
 
 fn read_identity_on(disk: &dyn Disk) -> Result<LedgerIdentity, OpenError> {
@@ -53,7 +53,7 @@ fn read_identity_on(disk: &dyn Disk) -> Result<LedgerIdentity, OpenError> {
 impl ReadOnlyLedger {
     /// Looks at the ledger in `directory`, and checks every checkpoint whole, with its signature.
     pub fn open(directory: &Path) -> Result<ReadOnlyLedger, OpenError> {
-        let disk = Directory::at(directory);
+        let disk = DirectoryDisk::at(directory);
         let identity = read_identity_on(&disk)?;
         for _ in 0..TRIES {
             let numbers = checkpoint_files::list(&disk)?;

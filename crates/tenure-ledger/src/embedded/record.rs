@@ -11,9 +11,9 @@
 //! bit in the length must not make an acknowledged record look like one that was cut short.
 
 use super::sector::{
-    self, Marker, SECTOR, SectorState, classify, join_sectors, sector_count, split_into_sectors,
+    self, SECTOR, SectorMarker, SectorState, classify_sector, join_sectors, sector_count, split_into_sectors,
 };
-use crate::batch::{Hash, chain_hash};
+use crate::batch::{ChainHash, chain_hash};
 
 const HEADER_LENGTH: usize = 44;
 
@@ -21,7 +21,7 @@ const HEADER_LENGTH: usize = 44;
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum RecordScan {
     /// A whole record of this many sectors.
-    Record { content: Vec<u8>, hash: Hash, sectors: usize },
+    Record { content: Vec<u8>, hash: ChainHash, sectors: usize },
     /// A record of which some sectors were never written.
     Torn { sectors: usize },
     /// Nothing was written here.
@@ -31,7 +31,7 @@ pub(crate) enum RecordScan {
 }
 
 /// The sectors of a record with this content, after a record with the hash `previous`.
-pub(crate) fn encode(content: &[u8], previous: Hash) -> Option<(Vec<u8>, Hash)> {
+pub(crate) fn encode(content: &[u8], previous: ChainHash) -> Option<(Vec<u8>, ChainHash)> {
     let length = u32::try_from(content.len()).ok()?.to_be_bytes();
     let hash = chain_hash(previous, content);
     let sum = crc32c::crc32c(content).to_be_bytes();
@@ -40,19 +40,19 @@ pub(crate) fn encode(content: &[u8], previous: Hash) -> Option<(Vec<u8>, Hash)> 
     head.extend(sum);
     head.extend(head_sum(length, sum, hash).to_be_bytes());
     head.extend(hash.0);
-    Some((split_into_sectors(&head, content, Marker::First), hash))
+    Some((split_into_sectors(&head, content, SectorMarker::First), hash))
 }
 
 /// What stands at the beginning of `bytes`, which end with the segment.
-pub(crate) fn scan(bytes: &[u8], previous: Hash) -> RecordScan {
+pub(crate) fn scan(bytes: &[u8], previous: ChainHash) -> RecordScan {
     let Some(first) = bytes.get(..SECTOR) else { return RecordScan::Blank };
-    match classify(first) {
+    match classify_sector(first) {
         SectorState::Blank => return RecordScan::Blank,
-        SectorState::Written(Marker::First) => {}
-        SectorState::Written(Marker::Segment) => {
+        SectorState::Written(SectorMarker::First) => {}
+        SectorState::Written(SectorMarker::Segment) => {
             return RecordScan::Damaged("a segment begins inside of a segment");
         }
-        SectorState::Written(Marker::Next) => {
+        SectorState::Written(SectorMarker::Next) => {
             return RecordScan::Damaged("the rest of a record has no beginning");
         }
         SectorState::Garbage => return RecordScan::Damaged("a sector was overwritten"),
@@ -64,11 +64,11 @@ pub(crate) fn scan(bytes: &[u8], previous: Hash) -> RecordScan {
     let Some(whole) = bytes.get(..sectors * SECTOR) else {
         return RecordScan::Damaged("a record is longer than its segment");
     };
-    let rest = whole.chunks(SECTOR).skip(1).map(classify);
+    let rest = whole.chunks(SECTOR).skip(1).map(classify_sector);
     if rest.clone().any(|sector| sector == SectorState::Blank) {
         return RecordScan::Torn { sectors };
     }
-    if rest.into_iter().any(|sector| sector != SectorState::Written(Marker::Next)) {
+    if rest.into_iter().any(|sector| sector != SectorState::Written(SectorMarker::Next)) {
         return RecordScan::Damaged("a sector of a record was overwritten");
     }
     let gathered = join_sectors(whole);
@@ -88,7 +88,7 @@ pub(crate) fn scan(bytes: &[u8], previous: Hash) -> RecordScan {
 struct RecordHeader {
     length: usize,
     content_sum: u32,
-    hash: Hash,
+    hash: ChainHash,
 }
 
 impl RecordHeader {
@@ -97,14 +97,14 @@ impl RecordHeader {
         let (sum, rest) = rest.split_first_chunk::<4>()?;
         let (own_sum, rest) = rest.split_first_chunk::<4>()?;
         let (hash, _) = rest.split_first_chunk::<32>()?;
-        let hash = Hash(*hash);
+        let hash = ChainHash(*hash);
         let believed = u32::from_be_bytes(*own_sum) == head_sum(*length, *sum, hash);
         let length = usize::try_from(u32::from_be_bytes(*length)).ok()?;
         believed.then_some(RecordHeader { length, content_sum: u32::from_be_bytes(*sum), hash })
     }
 }
 
-fn head_sum(length: [u8; 4], content_sum: [u8; 4], hash: Hash) -> u32 {
+fn head_sum(length: [u8; 4], content_sum: [u8; 4], hash: ChainHash) -> u32 {
     let sum = crc32c::crc32c(&length);
     let sum = crc32c::crc32c_append(sum, &content_sum);
     crc32c::crc32c_append(sum, &hash.0)

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use super::Damage;
 use super::chain_verifier::ChainVerifier;
 use super::checkpoint_files::{self, CheckpointScan};
-use super::directory::Directory;
+use super::directory_disk::DirectoryDisk;
 use super::disk::{Disk, DiskFile, is_storage_full};
 use super::identity::{LedgerIdentity, NO_MACHINE, this_machine};
 use super::ledger::{EmbeddedLedger, LedgerOptions};
@@ -56,7 +56,7 @@ impl LedgerRecovery {
     /// Begins to open the ledger in `directory`, which is made if it is not there.
     pub fn begin(directory: &Path, options: LedgerOptions) -> Result<LedgerRecovery, OpenError> {
         let cannot = |source| OpenError::Directory { path: directory.to_owned(), source };
-        Self::begin_on(Arc::new(Directory::open_or_create(directory).map_err(cannot)?), options)
+        Self::begin_on(Arc::new(DirectoryDisk::open_or_create(directory).map_err(cannot)?), options)
     }
 
     /// Begins to open the ledger on `disk`.
@@ -67,7 +67,7 @@ impl LedgerRecovery {
     /// Begins to open a copy in `directory` that is to take the place of its original: in a new epoch, whatever the
     /// witness says. Until [`EmbeddedLedger::bind_to_this_machine`] it can be opened in no other way.
     pub fn begin_restore(directory: &Path, options: LedgerOptions) -> Result<LedgerRecovery, OpenError> {
-        Self::begin_for(Arc::new(Directory::at(directory)), options, OpenPurpose::Restore)
+        Self::begin_for(Arc::new(DirectoryDisk::at(directory)), options, OpenPurpose::Restore)
     }
 
     fn begin_for(

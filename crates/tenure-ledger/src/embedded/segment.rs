@@ -4,8 +4,8 @@ use std::path::{Path, PathBuf};
 
 use super::Damage;
 use super::record::{self, RecordScan};
-use super::sector::{Marker, SECTOR, SectorState, classify, join_sectors, split_into_sectors};
-use crate::batch::{Batch, Hash};
+use super::sector::{SECTOR, SectorMarker, SectorState, classify_sector, join_sectors, split_into_sectors};
+use crate::batch::{Batch, ChainHash};
 use crate::ledger::{Head, LedgerId, Seq};
 
 /// What the first sector of a segment says.
@@ -35,12 +35,12 @@ impl SegmentHeader {
         bytes.extend(self.after.hash.0);
         bytes.extend(self.size.to_be_bytes());
         bytes.extend(crc32c::crc32c(&bytes).to_be_bytes());
-        split_into_sectors(&bytes, &[], Marker::Segment)
+        split_into_sectors(&bytes, &[], SectorMarker::Segment)
     }
 
     /// What a first sector says; the reason if it says nothing that can be believed.
     pub(crate) fn parse(sector: &[u8]) -> Result<SegmentHeader, &'static str> {
-        if sector.len() != SECTOR || classify(sector) != SectorState::Written(Marker::Segment) {
+        if sector.len() != SECTOR || classify_sector(sector) != SectorState::Written(SectorMarker::Segment) {
             return Err("the file does not begin like a segment");
         }
         let bytes = join_sectors(sector);
@@ -71,7 +71,7 @@ fn parse_fields(bytes: &[u8]) -> Option<SegmentHeader> {
         ledger: LedgerId(*ledger),
         epoch: u64::from_be_bytes(*epoch),
         number: u64::from_be_bytes(*number),
-        after: Head { seq: Seq(u64::from_be_bytes(*seq)), hash: Hash(*hash) },
+        after: Head { seq: Seq(u64::from_be_bytes(*seq)), hash: ChainHash(*hash) },
         size: u64::from_be_bytes(*size),
     })
 }
@@ -160,7 +160,7 @@ impl Segment {
                     segment.is_torn = true;
                     let behind = &bytes[offset + sectors * SECTOR..];
                     if let Some(sector) =
-                        behind.chunks(SECTOR).position(|sector| classify(sector) != SectorState::Blank)
+                        behind.chunks(SECTOR).position(|sector| classify_sector(sector) != SectorState::Blank)
                     {
                         let at = offset + (sectors + sector) * SECTOR;
                         return Err(damage(
@@ -174,9 +174,9 @@ impl Segment {
                 RecordScan::Blank => {
                     // Of a write that was cut short, the first sector may be what is missing.
                     for (index, sector) in bytes[offset..].chunks(SECTOR).enumerate() {
-                        match classify(sector) {
+                        match classify_sector(sector) {
                             SectorState::Blank => {}
-                            SectorState::Written(Marker::Next) => segment.is_torn = true,
+                            SectorState::Written(SectorMarker::Next) => segment.is_torn = true,
                             SectorState::Written(_) => {
                                 let at = offset + index * SECTOR;
                                 return Err(damage(at, before.seq, "a record stands behind a hole"));

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use super::directory::Directory;
+use super::directory_disk::DirectoryDisk;
 use super::disk::Disk;
 use super::identity::{LedgerIdentity, this_machine};
 use super::open_error::OpenError;
@@ -36,7 +36,7 @@ pub fn verify(directory: &Path) -> Result<VerificationReport, OpenError> {
 /// The ledger in `directory` was moved to this machine, and nobody uses it where it was. Says whether it belonged to
 /// another one before.
 pub fn accept_move(directory: &Path) -> Result<bool, OpenError> {
-    let disk = Directory::at(directory);
+    let disk = DirectoryDisk::at(directory);
     let missing = || OpenError::NoLedger(directory.to_owned());
     // Read first: where there is no ledger, not even a lock is left behind.
     LedgerIdentity::read(&disk)?.ok_or_else(missing)?;

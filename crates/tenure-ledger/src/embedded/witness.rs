@@ -7,8 +7,8 @@ use std::path::Path;
 
 use rustix::fs::{FlockOperation, flock};
 
-use super::directory;
-use crate::batch::Hash;
+use super::directory_disk;
+use crate::batch::ChainHash;
 use crate::ledger::{Head, LedgerId, Seq};
 
 /// How far a ledger had come when it was last written.
@@ -33,7 +33,7 @@ pub(crate) struct WitnessFile(File);
 impl WitnessFile {
     /// The witness of `ledger` among those in `folder`. `None`: somebody else has that ledger open.
     pub(crate) fn open(folder: &Path, ledger: LedgerId) -> io::Result<Option<WitnessFile>> {
-        directory::create_directory(folder)?;
+        directory_disk::create_directory(folder)?;
         let path = folder.join(ledger.to_string());
         let mut options = OpenOptions::new();
         let file = options.create(true).truncate(false).read(true).write(true).mode(0o600).open(path)?;
@@ -79,7 +79,7 @@ impl Witness {
         let witness = Witness {
             ledger: LedgerId(*ledger),
             epoch: u64::from_be_bytes(*epoch),
-            head: Head { seq: Seq(u64::from_be_bytes(*seq)), hash: Hash(*hash) },
+            head: Head { seq: Seq(u64::from_be_bytes(*seq)), hash: ChainHash(*hash) },
         };
         (crc32c::crc32c(content).to_be_bytes() == sum).then_some(witness)
     }

@@ -67,8 +67,8 @@ pub fn sign_batch(
     leaves: &[Leaf],
 ) -> Result<SignedBatch, MerkleError> {
     let tree = MerkleTree::new(leaves)?;
-    let (key_id, count, root) = (key.id(), tree.count(), tree.root());
-    let signature = key.sign(&message(ledger, key_id, first_seq, count, &root));
+    let (key_id, count, root) = (key.id(), tree.leaf_count(), tree.root());
+    let signature = key.sign(&message_to_sign(ledger, key_id, first_seq, count, &root));
     Ok(SignedBatch { signature: BatchSignature { key_id, first_seq, count, root, signature }, tree })
 }
 
@@ -87,7 +87,7 @@ impl BatchSignature {
     }
 
     /// How many leases are signed.
-    pub fn count(&self) -> u16 {
+    pub fn leaf_count(&self) -> u16 {
         self.count
     }
 
@@ -124,7 +124,7 @@ impl BatchSignature {
         leaves: &[Leaf],
     ) -> Result<SignedBatch, SignatureError> {
         let tree = MerkleTree::new(leaves)?;
-        if tree.count() != self.count || tree.root() != self.root {
+        if tree.leaf_count() != self.count || tree.root() != self.root {
             return Err(MerkleError::LeafNotFound.into());
         }
         verify_root(keyring, ledger, self.key_id, self.first_seq, (self.count, &self.root), &self.signature)?;
@@ -159,12 +159,19 @@ pub(super) fn verify_root(
         return Err(SignatureError::OtherLedger);
     }
     let key = keyring.key_valid_at(key_id, first_seq)?;
-    let is_genuine = key.is_valid_signature(&message(ledger, key_id, first_seq, count, root), signature);
+    let is_genuine =
+        key.is_valid_signature(&message_to_sign(ledger, key_id, first_seq, count, root), signature);
     if is_genuine { Ok(()) } else { Err(SignatureError::NotGenuine { key_id }) }
 }
 
 /// What is signed.
-pub(super) fn message(ledger: LedgerId, key_id: KeyId, first_seq: u64, count: u16, root: &Node) -> Vec<u8> {
+pub(super) fn message_to_sign(
+    ledger: LedgerId,
+    key_id: KeyId,
+    first_seq: u64,
+    count: u16,
+    root: &Node,
+) -> Vec<u8> {
     let (first_seq, count) = (first_seq.to_be_bytes(), count.to_be_bytes());
     let parts: [&[u8]; 6] = [b"tenure.batch.v1", &ledger.0, &key_id.0, &first_seq, &count, root];
     parts.concat()

@@ -19,7 +19,7 @@ pub(crate) struct CheckpointSignature {
 impl CheckpointSignature {
     pub(crate) fn sign(key: &LedgerSigningKey, ledger: LedgerId, digest: &[u8]) -> CheckpointSignature {
         let key_id = key.id();
-        CheckpointSignature { key_id, signature: key.sign(&message(ledger, key_id, digest)) }
+        CheckpointSignature { key_id, signature: key.sign(&message_to_sign(ledger, key_id, digest)) }
     }
 
     pub(crate) fn to_bytes(self) -> Vec<u8> {
@@ -36,12 +36,12 @@ impl CheckpointSignature {
         // A key signs what comes after the event that added it; a checkpoint holds that event itself.
         let key = keyring.key_valid_at(self.key_id, seq.saturating_add(1));
         key.is_ok_and(|key| {
-            key.is_valid_signature(&message(keyring.ledger(), self.key_id, digest), &self.signature)
+            key.is_valid_signature(&message_to_sign(keyring.ledger(), self.key_id, digest), &self.signature)
         })
     }
 }
 
-fn message(ledger: LedgerId, key_id: KeyId, digest: &[u8]) -> Vec<u8> {
+fn message_to_sign(ledger: LedgerId, key_id: KeyId, digest: &[u8]) -> Vec<u8> {
     let parts: [&[u8]; 4] = [b"tenure.checkpoint.v1", &ledger.0, &key_id.0, digest];
     parts.concat()
 }

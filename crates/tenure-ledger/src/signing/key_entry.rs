@@ -50,12 +50,12 @@ impl KeyAdded {
     pub fn new(ledger: LedgerId, public_key: PublicKey, by: &LedgerSigningKey) -> KeyAdded {
         let (key_id, signed_by) = (public_key.id(), by.id());
         let mut added = KeyAdded { key_id, public_key, signed_by, signature: [0; 64] };
-        added.signature = by.sign(&added.message(ledger));
+        added.signature = by.sign(&added.message_to_sign(ledger));
         added
     }
 
     /// What is signed.
-    pub(super) fn message(&self, ledger: LedgerId) -> Vec<u8> {
+    pub(super) fn message_to_sign(&self, ledger: LedgerId) -> Vec<u8> {
         let parts: [&[u8]; 5] = [
             b"tenure.key-added.v1",
             &ledger.0,
@@ -71,12 +71,12 @@ impl KeyRetired {
     /// Retires `key_id` in `ledger`, by the word of `by`.
     pub fn new(ledger: LedgerId, key_id: KeyId, by: &LedgerSigningKey) -> KeyRetired {
         let mut retired = KeyRetired { key_id, signed_by: by.id(), signature: [0; 64] };
-        retired.signature = by.sign(&retired.message(ledger));
+        retired.signature = by.sign(&retired.message_to_sign(ledger));
         retired
     }
 
     /// What is signed.
-    pub(super) fn message(&self, ledger: LedgerId) -> Vec<u8> {
+    pub(super) fn message_to_sign(&self, ledger: LedgerId) -> Vec<u8> {
         let parts: [&[u8]; 4] = [b"tenure.key-retired.v1", &ledger.0, &self.key_id.0, &self.signed_by.0];
         parts.concat()
     }

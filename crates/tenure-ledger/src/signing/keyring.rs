@@ -171,7 +171,7 @@ impl Keyring {
         }
         let is_first = self.keys.is_empty() && signed_by == key_id;
         let signer = if is_first { *public_key } else { self.key_valid_at(*signed_by, seq)? };
-        verify_entry(*key_id, *signed_by, signer, &added.message(self.ledger), signature)?;
+        verify_entry(*key_id, *signed_by, signer, &added.message_to_sign(self.ledger), signature)?;
         self.keys.insert(*key_id, KeyRecord { public_key: *public_key, added_at: seq, retired_at: None });
         self.first.get_or_insert(*key_id);
         Ok(())
@@ -181,7 +181,7 @@ impl Keyring {
         let KeyRetired { key_id, signed_by, signature } = retired;
         self.key_valid_at(*key_id, seq)?;
         let signer = self.key_valid_at(*signed_by, seq)?;
-        verify_entry(*key_id, *signed_by, signer, &retired.message(self.ledger), signature)?;
+        verify_entry(*key_id, *signed_by, signer, &retired.message_to_sign(self.ledger), signature)?;
         if self.active_keys().count() == 1 {
             return Err(KeyringError::LastKey { key_id: *key_id });
         }

@@ -31,7 +31,7 @@ use tenure_core::kernel::{
 };
 
 use super::byte_format::put_text;
-use crate::batch::{BatchBytes, Hash};
+use crate::batch::{BatchBytes, ChainHash};
 use crate::ledger::LedgerId;
 
 const PREFIX: &[u8; 15] = b"tenure.lease.v1";
@@ -157,7 +157,7 @@ impl Leaf {
 
     /// The leaf of all events of a batch, whatever they say: releases and expiries are signed by it. It is the last
     /// one of its batch. `previous` is the hash of the batch before.
-    pub fn of_batch(ledger: LedgerId, previous: Hash, unsealed: &BatchBytes) -> Leaf {
+    pub fn of_batch(ledger: LedgerId, previous: ChainHash, unsealed: &BatchBytes) -> Leaf {
         let mut hasher = blake3::Hasher::new();
         hasher.update(EVENTS_PREFIX).update(&ledger.0).update(&previous.0).update(unsealed.as_slice());
         Leaf(*hasher.finalize().as_bytes())

@@ -75,7 +75,7 @@ impl LeaseSignature {
         bytes.push(VERSION);
         bytes.extend_from_slice(&self.key_id.0);
         bytes.extend_from_slice(&self.first_seq.to_be_bytes());
-        bytes.extend_from_slice(&self.position.count().to_be_bytes());
+        bytes.extend_from_slice(&self.position.leaf_count().to_be_bytes());
         bytes.extend_from_slice(&self.position.index().to_be_bytes());
         bytes.extend_from_slice(&self.signature);
         bytes.extend(self.path.iter().flatten());
@@ -98,15 +98,20 @@ impl LeaseSignature {
     /// Sees that the lease with this leaf was signed for `ledger`, by a key of `keyring` that might.
     pub fn verify(&self, keyring: &Keyring, ledger: LedgerId, leaf: Leaf) -> Result<(), SignatureError> {
         let root = root_from_path(leaf, self.position, &self.path)?;
-        let tree = (self.position.count(), &root);
+        let tree = (self.position.leaf_count(), &root);
         batch_signature::verify_root(keyring, ledger, self.key_id, self.first_seq, tree, &self.signature)
     }
 
     /// Whether `key` signed the lease with this leaf, where nobody knows the ledger.
     pub(super) fn is_signed_by(&self, key: PublicKey, ledger: LedgerId, leaf: Leaf) -> bool {
         root_from_path(leaf, self.position, &self.path).is_ok_and(|root| {
-            let message =
-                batch_signature::message(ledger, self.key_id, self.first_seq, self.position.count(), &root);
+            let message = batch_signature::message_to_sign(
+                ledger,
+                self.key_id,
+                self.first_seq,
+                self.position.leaf_count(),
+                &root,
+            );
             key.id() == self.key_id && key.is_valid_signature(&message, &self.signature)
         })
     }

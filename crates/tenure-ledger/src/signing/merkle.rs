@@ -89,7 +89,7 @@ impl LeafPosition {
     }
 
     /// How many leaves there are.
-    pub fn count(self) -> u16 {
+    pub fn leaf_count(self) -> u16 {
         self.count
     }
 
@@ -144,7 +144,7 @@ impl MerkleTree {
     }
 
     /// How many leaves it has.
-    pub fn count(&self) -> u16 {
+    pub fn leaf_count(&self) -> u16 {
         self.count
     }
 

@@ -10,7 +10,7 @@ use super::rng::FaultRng;
 
 /// What was done to names.
 #[derive(Debug, Clone)]
-pub(crate) enum NameChange {
+pub(crate) enum DirectoryChange {
     /// A name is that of a new file.
     Created { name: String, file: u64 },
     /// A file has another name, in place of whatever had it.
@@ -19,25 +19,25 @@ pub(crate) enum NameChange {
     Removed { name: String },
 }
 
-impl NameChange {
+impl DirectoryChange {
     fn names(&self) -> Vec<&str> {
         match self {
-            NameChange::Created { name, .. } | NameChange::Removed { name } => vec![name],
-            NameChange::Renamed { from, to } => vec![from, to],
+            DirectoryChange::Created { name, .. } | DirectoryChange::Removed { name } => vec![name],
+            DirectoryChange::Renamed { from, to } => vec![from, to],
         }
     }
 
     fn apply(&self, names: &mut BTreeMap<String, u64>) {
         match self {
-            NameChange::Created { name, file } => {
+            DirectoryChange::Created { name, file } => {
                 names.insert(name.clone(), *file);
             }
-            NameChange::Renamed { from, to } => {
+            DirectoryChange::Renamed { from, to } => {
                 if let Some(file) = names.remove(from) {
                     names.insert(to.clone(), file);
                 }
             }
-            NameChange::Removed { name } => {
+            DirectoryChange::Removed { name } => {
                 names.remove(name);
             }
         }
@@ -50,7 +50,7 @@ pub(crate) struct DirectoryEntries {
     current: BTreeMap<String, u64>,
     durable: BTreeMap<String, u64>,
     /// What happened since the last sync, in order.
-    pending: Vec<NameChange>,
+    pending: Vec<DirectoryChange>,
 }
 
 impl DirectoryEntries {
@@ -70,13 +70,13 @@ impl DirectoryEntries {
     /// Every file that has a name now, or may have one again after a power cut.
     pub(crate) fn reachable_files(&self) -> impl Iterator<Item = u64> {
         let made = self.pending.iter().filter_map(|change| match change {
-            NameChange::Created { file, .. } => Some(*file),
+            DirectoryChange::Created { file, .. } => Some(*file),
             _ => None,
         });
         self.files().chain(self.durable.values().copied()).chain(made)
     }
 
-    pub(crate) fn change(&mut self, change: NameChange) {
+    pub(crate) fn change(&mut self, change: DirectoryChange) {
         change.apply(&mut self.current);
         self.pending.push(change);
     }
@@ -107,7 +107,7 @@ impl DirectoryEntries {
 }
 
 /// To which group each change belongs: that of the first change that it shares a name with, directly or not.
-fn dependency_groups(changes: &[NameChange]) -> Vec<usize> {
+fn dependency_groups(changes: &[DirectoryChange]) -> Vec<usize> {
     let mut groups: Vec<usize> = (0..changes.len()).collect();
     for (index, change) in changes.iter().enumerate() {
         let names = change.names();
@@ -127,19 +127,19 @@ mod tests {
 
     use super::*;
 
-    fn renamed(from: &str, to: &str) -> NameChange {
-        NameChange::Renamed { from: from.into(), to: to.into() }
+    fn renamed(from: &str, to: &str) -> DirectoryChange {
+        DirectoryChange::Renamed { from: from.into(), to: to.into() }
     }
 
     #[test]
     fn a_power_cut_keeps_a_prefix_of_dependent_renames_and_any_mix_of_independent_ones() {
         let mut names = DirectoryEntries::default();
         for (file, name) in (0..).zip(["a", "x"]) {
-            names.change(NameChange::Created { name: name.into(), file });
+            names.change(DirectoryChange::Created { name: name.into(), file });
         }
         names.sync();
         names.change(renamed("a", "b"));
-        names.change(NameChange::Removed { name: "x".into() });
+        names.change(DirectoryChange::Removed { name: "x".into() });
         names.change(renamed("b", "c"));
         let outcome = |seed| {
             let mut names = names.clone();

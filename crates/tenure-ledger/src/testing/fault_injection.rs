@@ -8,7 +8,7 @@ use super::rng::FaultRng;
 /// are counted from 0; what only reads is not counted.
 impl FaultyDisk {
     /// How many operations there were so far.
-    pub fn operations(&self) -> u64 {
+    pub fn operation_count(&self) -> u64 {
         self.state().faults.operations
     }
 

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use parking_lot::{Mutex, MutexGuard};
 
-use super::directory_entries::{DirectoryEntries, NameChange};
+use super::directory_entries::{DirectoryChange, DirectoryEntries};
 use super::faults::{Faults, OperationOutcome, device_error, powered_off_error};
 use super::file_content::{FileContent, SECTOR, allocated_size_for};
 use super::rng::FaultRng;
@@ -81,9 +81,9 @@ impl DiskState {
     }
 
     /// Changes names. If the machine goes off meanwhile, it happened or it did not.
-    fn change(&mut self, change: NameChange) -> io::Result<()> {
+    fn change(&mut self, change: DirectoryChange) -> io::Result<()> {
         let outcome = self.faults.begin_operation()?;
-        if outcome == OperationOutcome::Success || self.rng.flip() {
+        if outcome == OperationOutcome::Success || self.rng.random_bool() {
             self.entries.change(change);
         }
         if outcome == OperationOutcome::Success { Ok(()) } else { Err(powered_off_error()) }
@@ -98,7 +98,7 @@ impl DiskState {
         let file = self.last_file;
         // What was there under this name is still there after a power cut, if this is not synced.
         self.files.insert(file, FileContent::default());
-        self.change(NameChange::Created { name: name.to_owned(), file })?;
+        self.change(DirectoryChange::Created { name: name.to_owned(), file })?;
         Ok(file)
     }
 
@@ -139,7 +139,7 @@ impl DiskState {
             }
             OperationOutcome::Crash => Err(powered_off_error()),
             OperationOutcome::DeviceError => {
-                content.fail_sync(&mut self.rng);
+                content.persist_random_sectors(&mut self.rng);
                 Err(device_error())
             }
         }
@@ -210,7 +210,7 @@ impl Disk for FaultyDisk {
         let mut parts = self.state();
         parts.faults.check_powered_on()?;
         parts.entries.get(from).ok_or(io::ErrorKind::NotFound)?;
-        parts.change(NameChange::Renamed { from: from.to_owned(), to: to.to_owned() })
+        parts.change(DirectoryChange::Renamed { from: from.to_owned(), to: to.to_owned() })
     }
 
     fn remove(&self, name: &str) -> io::Result<()> {
@@ -219,7 +219,7 @@ impl Disk for FaultyDisk {
         if parts.entries.get(name).is_none() {
             return Ok(());
         }
-        parts.change(NameChange::Removed { name: name.to_owned() })
+        parts.change(DirectoryChange::Removed { name: name.to_owned() })
     }
 
     fn sync(&self) -> io::Result<()> {

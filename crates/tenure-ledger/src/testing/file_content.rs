@@ -90,7 +90,7 @@ impl FileContent {
 
     /// As ext4 does: an error, and then nobody tries again. Each sector is on the platter as it was, or as it was
     /// written at any time since; reads go on to see what is in memory.
-    pub(crate) fn fail_sync(&mut self, rng: &mut FaultRng) {
+    pub(crate) fn persist_random_sectors(&mut self, rng: &mut FaultRng) {
         let cached = self.cached.clone();
         let lost_sectors: Vec<usize> = self.dirty.keys().copied().collect();
         self.lose_power(rng);
@@ -101,7 +101,8 @@ impl FileContent {
     /// The memory is used for something else: what was given up is read from the platter from now on.
     pub(crate) fn evict(&mut self, rng: &mut FaultRng) {
         for index in std::mem::take(&mut self.lost_sectors) {
-            let sector = if rng.flip() { self.durable.sector(index) } else { self.cached.sector(index) };
+            let sector =
+                if rng.random_bool() { self.durable.sector(index) } else { self.cached.sector(index) };
             if (index + 1) * SECTOR <= self.cached.bytes.len() {
                 self.cached.put(index, &sector);
             }
@@ -112,7 +113,7 @@ impl FileContent {
     /// the old length or the new one.
     pub(crate) fn lose_power(&mut self, rng: &mut FaultRng) {
         let grew = self.cached.length > self.durable.length;
-        let length = if grew && rng.flip() { self.cached.length } else { self.durable.length };
+        let length = if grew && rng.random_bool() { self.cached.length } else { self.durable.length };
         for (index, versions) in std::mem::take(&mut self.dirty) {
             let kept = rng.below(versions.len() + 1);
             if let Some(version) = kept.checked_sub(1).and_then(|kept| versions.get(kept)) {

@@ -20,7 +20,7 @@ impl FaultRng {
     }
 
     /// Yes or no.
-    pub(crate) fn flip(&mut self) -> bool {
+    pub(crate) fn random_bool(&mut self) -> bool {
         self.below(2) == 0
     }
 }

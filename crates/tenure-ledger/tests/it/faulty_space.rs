@@ -78,9 +78,9 @@ fn pruning_restores_the_space_level() {
 #[test]
 fn acknowledged_batches_survive_a_restart_at_any_point_of_filling_the_disk() {
     let (disk, mut history, mut ledger) = ledger_on_full_disk(3);
-    let operations = disk.operations();
+    let operations = disk.operation_count();
     fill(&mut history, &mut ledger);
-    let count = disk.operations() - operations;
+    let count = disk.operation_count() - operations;
     assert!(count > 50);
     for at in 0..count {
         let (disk, mut history, mut ledger) = ledger_on_full_disk(at);

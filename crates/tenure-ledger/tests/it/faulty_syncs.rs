@@ -15,12 +15,12 @@ fn append_until_it_fails(disk: &FaultyDisk, history: &mut ExpectedLedger, ledger
         AppendError::Unavailable(_) => return,
         other => panic!("{other:?}"),
     }
-    let (before, in_doubt) = (disk.operations(), history.in_doubt.clone());
+    let (before, in_doubt) = (disk.operation_count(), history.in_doubt.clone());
     for _ in 0..3 {
         let again = history.append(ledger, 1);
         assert!(matches!(again, Err(AppendError::Unavailable(_))), "{again:?}");
     }
-    assert_eq!(disk.operations(), before, "nothing is tried again");
+    assert_eq!(disk.operation_count(), before, "nothing is tried again");
     assert_eq!(history.in_doubt, in_doubt);
 }
 
@@ -66,9 +66,9 @@ fn close_after_a_failed_sync_writes_no_clean_shutdown_marker() {
     history.append(&mut ledger, 1).unwrap();
     disk.fail_sync_after(0);
     history.append(&mut ledger, 20).expect_err("the sync fails");
-    let operations = disk.operations();
+    let operations = disk.operation_count();
     ledger.close().expect("there is nothing to do");
-    assert_eq!(disk.operations(), operations, "nobody vouches for what is in doubt");
+    assert_eq!(disk.operation_count(), operations, "nobody vouches for what is in doubt");
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 use tenure_core::kernel::{
-    ClockAnchor, EncodeContext, Event, Fence, HashKey, Holder, IssuedLease, KernelState, LeaseMode,
+    ClockAnchor, EncodeContext, Event, Fence, HashSeed, Holder, IssuedLease, KernelState, LeaseMode,
     LedgerTag, Limits, Resource, Tick, TickDuration, encode,
 };
 use tenure_core::proto::{LeaseEvent, lease_event};
@@ -42,7 +42,7 @@ fn a_mode_is_signed_with_its_stored_number() {
 #[test]
 fn a_renewal_is_signed_with_its_own_ticks_and_the_names_of_its_lease() {
     let lease = issued("deploy:prod", "ci-42", LeaseMode::Exclusive, 17, 1_000_000, 31_000_000);
-    let mut state = KernelState::new(LEDGER.tag(), Limits::default(), HashKey::default());
+    let mut state = KernelState::new(LEDGER.tag(), Limits::default(), HashSeed::default());
     state.apply(&Event::Issued(lease.clone())).unwrap();
     let (at, expires_at) = (Tick(20_000_000), Tick(50_000_000));
     let renewed = Leaf::of_renewed(LEDGER, state.lease(lease.fence).unwrap(), at, expires_at);

@@ -4,7 +4,7 @@ use std::sync::mpsc;
 use std::time::Duration;
 
 use tenure_core::kernel::{
-    Command, CommandOutcome, Fence, HashKey, KernelState, LeaseCredential, Limits, TickDuration,
+    Command, CommandOutcome, Fence, HashSeed, KernelState, LeaseCredential, Limits, TickDuration,
 };
 use tenure_ledger::embedded::LedgerRecovery;
 use tenure_ledger::signing::LedgerSigningKey;
@@ -89,13 +89,13 @@ fn checkpoint(data: &DataDirectory) -> Result<u64, String> {
     let mut recovery =
         LedgerRecovery::begin(data.path(), options().ledger).map_err(|error| error.to_string())?;
     let ledger = recovery.identity().ledger;
-    let mut replay = Replay::new(ledger, KernelState::new(ledger.tag(), Limits::default(), HashKey(3, 4)));
+    let mut replay = Replay::new(ledger, KernelState::new(ledger.tag(), Limits::default(), HashSeed(3, 4)));
     while let Some(batch) = recovery.next_batch().map_err(|error| error.to_string())? {
         replay.apply(&batch).map_err(|error| error.to_string())?;
     }
     let opened = recovery.finish().map_err(|error| error.to_string())?;
     let key = LedgerSigningKey::load(&key_file_path(data.path())).map_err(|error| error.to_string())?;
-    let bytes = replay.checkpoint(opened.identity().epoch, &key);
+    let bytes = replay.encode_checkpoint(opened.identity().epoch, &key);
     opened.maintenance().store_checkpoint(replay.head(), &bytes).map_err(|error| error.to_string())?;
     opened.close().map_err(|error| error.to_string())?;
     Ok(bytes.len() as u64)

@@ -38,7 +38,7 @@ pub fn measure(grants: u64) -> Result<ThroughputMeasurements, String> {
     run_load(&service, requests(0, grants / 10))?;
     // Beforehand: what is measured is the registrar, not how fast texts can be put together.
     let requests = requests(grants, grants);
-    let (events, batches) = (service.feed().head().seq.0, published_batches(&service));
+    let (events, batches) = (service.feed().head().seq.0, published_batch_count(&service));
     let before = cpu_time();
     let (result, time) = measure_duration(|| run_load(&service, requests));
     result?;
@@ -47,14 +47,14 @@ pub fn measure(grants: u64) -> Result<ThroughputMeasurements, String> {
     if written < grants {
         return Err(format!("{grants} grants in {written} events"));
     }
-    let batches = published_batches(&service) - batches;
+    let batches = published_batch_count(&service) - batches;
     service.stop().map_err(|error| error.to_string())?;
     Ok(ThroughputMeasurements { grants, time, cpu, batches })
 }
 
 /// How many batches were told so far, as far as the feed still has them; only their number within a run counts.
-fn published_batches(service: &RegistrarService) -> u64 {
-    service.feed().published_batches()
+fn published_batch_count(service: &RegistrarService) -> u64 {
+    service.feed().published_batch_count()
 }
 
 /// Requests for `count` leases, each on a resource of its own.

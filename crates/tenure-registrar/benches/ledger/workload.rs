@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use tenure_core::kernel::{
-    Acquire, Command, ContentionPolicy, HashKey, Holder, Labels, LeaseMode, LeaseRequest, Nonce, Principal,
+    Acquire, Command, ContentionPolicy, HashSeed, Holder, Labels, LeaseMode, LeaseRequest, Nonce, Principal,
     Resource, TickDuration,
 };
 use tenure_registrar::runtime::{BootClock, Clock, MaintenanceOptions, RegistrarService, ServiceOptions};
@@ -34,7 +34,7 @@ impl Drop for DataDirectory {
 /// As a server has it, with everything that runs beside the writer.
 pub fn options() -> ServiceOptions {
     let routine = MaintenanceOptions { checkpoint_after: u64::MAX, ..MaintenanceOptions::default() };
-    ServiceOptions { hash_key: HashKey(1, 2), maintenance: routine, ..ServiceOptions::default() }
+    ServiceOptions { hash_seed: HashSeed(1, 2), maintenance: routine, ..ServiceOptions::default() }
 }
 
 pub fn open(data: &Path) -> Result<RegistrarService, String> {

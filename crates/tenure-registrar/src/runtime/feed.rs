@@ -7,7 +7,7 @@ use std::time::Duration;
 use parking_lot::{Condvar, Mutex};
 use tenure_core::kernel::{Event, KernelState};
 use tenure_ledger::embedded::LedgerReader;
-use tenure_ledger::{Batch, BatchBytes, Hash, Head, ReadError, Seq};
+use tenure_ledger::{Batch, BatchBytes, ChainHash, Head, ReadError, Seq};
 
 /// Told to everybody who listens, in order and without a gap.
 pub struct Feed {
@@ -45,7 +45,7 @@ type EndCallback = Box<dyn FnOnce() + Send>;
 #[derive(Debug)]
 pub(crate) struct DurableBatch {
     pub(crate) batch: BatchBytes,
-    pub(crate) hash: Hash,
+    pub(crate) hash: ChainHash,
     pub(crate) write_time: Duration,
 }
 
@@ -95,7 +95,7 @@ impl Feed {
     }
 
     /// How many batches were told since this writer started.
-    pub fn published_batches(&self) -> u64 {
+    pub fn published_batch_count(&self) -> u64 {
         self.recent.lock().published
     }
 

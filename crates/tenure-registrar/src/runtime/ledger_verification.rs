@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use tenure_core::kernel::{HashKey, Limits};
+use tenure_core::kernel::{HashSeed, Limits};
 use tenure_ledger::Seq;
 use tenure_ledger::embedded::{OpenError, ReadOnlyLedger, VerificationReport};
 use tenure_ledger::signing::Keyring;
@@ -48,7 +48,7 @@ pub enum LedgerVerificationError {
 /// Where to begin to add up the events in an archive.
 pub fn start_replay(archive: &ReadOnlyLedger) -> Result<Replay, ReplayError> {
     let ledger = archive.identity().ledger;
-    Replay::begin(archive.oldest_checkpoint(), ledger, Limits::default(), HashKey::default())
+    Replay::begin(archive.oldest_checkpoint(), ledger, Limits::default(), HashSeed::default())
 }
 
 /// Checks every bit of the ledger in `directory`, adds up every event, and checks every signature. `progress` is told

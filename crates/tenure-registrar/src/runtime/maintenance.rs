@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use tenure_core::kernel::{HashKey, Limits};
+use tenure_core::kernel::{HashSeed, Limits};
 use tenure_ledger::embedded::{LedgerMaintenance, Retention};
 use tenure_ledger::signing::LedgerSigningKey;
 
@@ -44,7 +44,7 @@ struct MaintenanceLoop {
     ledger: LedgerMaintenance,
     options: MaintenanceOptions,
     limits: Limits,
-    hash_key: HashKey,
+    hash_seed: HashSeed,
     key: Arc<LedgerSigningKey>,
     writer: Handle,
     is_stopped: Arc<AtomicBool>,
@@ -58,7 +58,7 @@ impl MaintenanceThread {
         ledger: LedgerMaintenance,
         routine: MaintenanceOptions,
         limits: Limits,
-        hash_key: HashKey,
+        hash_seed: HashSeed,
         key: Arc<LedgerSigningKey>,
         writer: Handle,
     ) -> io::Result<MaintenanceThread> {
@@ -67,7 +67,7 @@ impl MaintenanceThread {
             ledger: ledger.clone(),
             options: routine,
             limits,
-            hash_key,
+            hash_seed,
             key,
             writer,
             is_stopped: is_stopped.clone(),
@@ -124,7 +124,7 @@ impl MaintenanceLoop {
     }
 
     fn is_checkpoint_due(&self) -> bool {
-        let since = self.ledger.reader().head().seq.0 - self.ledger.checkpoint_head().seq.0;
+        let since = self.ledger.reader().head().seq.0 - self.ledger.newest_checkpoint_head().seq.0;
         // A quiet ledger has history too that is to be forgotten: that needs checkpoints behind it.
         let is_overdue = || {
             let is_looked_at = self.rounds.is_multiple_of(PRUNE_EVERY) && since > 0;
@@ -146,9 +146,9 @@ impl MaintenanceLoop {
     /// asked, and what it holds in memory is checked by this on the way.
     fn checkpoint(&self) -> Result<(), ReplayError> {
         let reader = self.ledger.reader();
-        let checkpoint = self.ledger.checkpoint()?;
+        let checkpoint = self.ledger.newest_checkpoint()?;
         let mut replay =
-            Replay::begin(checkpoint.as_ref(), reader.ledger(), self.limits.clone(), self.hash_key)?;
+            Replay::begin(checkpoint.as_ref(), reader.ledger(), self.limits.clone(), self.hash_seed)?;
         drop(checkpoint);
         for batch in reader.read(replay.head().seq) {
             replay.apply(&batch?)?;
@@ -156,7 +156,7 @@ impl MaintenanceLoop {
                 return Ok(());
             }
         }
-        let bytes = replay.checkpoint(reader.epoch(), &self.key);
+        let bytes = replay.encode_checkpoint(reader.epoch(), &self.key);
         self.ledger.store_checkpoint(replay.head(), &bytes).map_err(tenure_ledger::ReadError::from)?;
         Ok(())
     }

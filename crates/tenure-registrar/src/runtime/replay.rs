@@ -1,7 +1,7 @@
 //! From what is on the disk to the state: the only way there is.
 
 use tenure_core::kernel::{
-    ApplyError, DecodeError, HashKey, KernelState, Limits, RestoreError, Tick, decode,
+    ApplyError, DecodeError, HashSeed, KernelState, Limits, RestoreError, Tick, decode,
 };
 use tenure_core::ledger::EventRecord;
 use tenure_ledger::signing::{
@@ -97,20 +97,20 @@ impl Replay {
         checkpoint: Option<&Checkpoint>,
         ledger: LedgerId,
         limits: Limits,
-        key: HashKey,
+        hash_seed: HashSeed,
     ) -> Result<Replay, ReplayError> {
         match checkpoint {
-            Some(checkpoint) => Replay::resume(checkpoint, limits, key),
-            None => Ok(Replay::new(ledger, KernelState::new(ledger.tag(), limits, key))),
+            Some(checkpoint) => Replay::resume(checkpoint, limits, hash_seed),
+            None => Ok(Replay::new(ledger, KernelState::new(ledger.tag(), limits, hash_seed))),
         }
     }
 
-    fn resume(checkpoint: &Checkpoint, limits: Limits, key: HashKey) -> Result<Replay, ReplayError> {
+    fn resume(checkpoint: &Checkpoint, limits: Limits, hash_seed: HashSeed) -> Result<Replay, ReplayError> {
         let (ledger, head) = (checkpoint.header.ledger, checkpoint.header.head);
         let unbelievable = |reason| ReplayError::Checkpoint { at: head.seq, reason };
         let keyring = checkpoint.verify().map_err(unbelievable)?;
-        let keys = checkpoint.keys().map_err(unbelievable)?;
-        let state = KernelState::restore(checkpoint.state(), ledger.tag(), limits, key)
+        let keys = checkpoint.key_entries().map_err(unbelievable)?;
+        let state = KernelState::restore(checkpoint.state(), ledger.tag(), limits, hash_seed)
             .map_err(|source| ReplayError::State { at: head.seq, source })?;
         Ok(Replay { ledger, state, keyring, keys, head, checks_signatures: false })
     }
@@ -197,7 +197,7 @@ impl Replay {
     }
 
     /// All of it as a checkpoint, signed with `key`.
-    pub fn checkpoint(&self, epoch: u64, key: &LedgerSigningKey) -> Vec<u8> {
+    pub fn encode_checkpoint(&self, epoch: u64, key: &LedgerSigningKey) -> Vec<u8> {
         let mut state = Vec::new();
         self.state.save(&mut |piece| state.extend_from_slice(piece));
         let parts =
@@ -211,9 +211,9 @@ pub fn replay(
     ledger: &dyn Ledger,
     id: LedgerId,
     limits: Limits,
-    key: HashKey,
+    hash_seed: HashSeed,
 ) -> Result<Replay, ReplayError> {
-    let mut replay = Replay::begin(ledger.checkpoint()?.as_ref(), id, limits, key)?;
+    let mut replay = Replay::begin(ledger.checkpoint()?.as_ref(), id, limits, hash_seed)?;
     for batch in ledger.read(replay.head().seq) {
         replay.apply(&batch?)?;
     }

@@ -8,7 +8,7 @@ use std::io;
 use std::path::Path;
 
 use tenure_core::kernel::{
-    ClockAnchor, ClockReading, EncodeContext, Event, Fence, HashKey, KernelState, Limits, Principal,
+    ClockAnchor, ClockReading, EncodeContext, Event, Fence, HashSeed, KernelState, Limits, Principal,
     RevocationCause, Tick, WaitEnd, encode,
 };
 use tenure_core::lease::REGISTRAR;
@@ -81,7 +81,7 @@ pub fn restore(
     let failed = |error| RestoreFailure::Open(ServiceError::from(error));
     let mut recovery = LedgerRecovery::begin_restore(data, options).map_err(failed)?;
     let longest = limits.max_ttl;
-    let replay = replay_recovery(&mut recovery, limits, HashKey::default())?;
+    let replay = replay_recovery(&mut recovery, limits, HashSeed::default())?;
     if replay.keyring().first().is_none() {
         return Err(RestoreFailure::Empty);
     }
@@ -153,7 +153,7 @@ fn end_events(state: &KernelState, at: Tick, no_holders: bool) -> Vec<Event> {
 fn record(state: &mut KernelState, event: Event) -> EventRecord {
     state.apply(&event).expect("what follows from the state can be applied to it");
     let anchor = state.clock().map_or(ClockAnchor::default(), |clock| clock.anchor);
-    encode(&event, EncodeContext { tag: state.tag(), anchor, signature: &leaf_reference(0) })
+    encode(&event, EncodeContext { tag: state.ledger_tag(), anchor, signature: &leaf_reference(0) })
 }
 
 /// Writes a batch in which nothing is granted.

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use tenure_core::kernel::{HashKey, Limits};
+use tenure_core::kernel::{HashSeed, Limits};
 use tenure_ledger::embedded::{Damage, LedgerOptions, LedgerRecovery, OpenError};
 use tenure_ledger::signing::KeyFileError;
 use tenure_ledger::{EmbeddedLedger, Seq};
@@ -19,7 +19,7 @@ use super::maintenance::{MaintenanceOptions, MaintenanceThread};
 use super::replay::{Replay, ReplayError};
 use super::view::StateView;
 use super::writer::{StartError, Writer, WriterConfig, WriterFailure};
-use crate::settings::Settings;
+use crate::batch_settings::BatchSettings;
 
 /// How a service is set up.
 #[derive(Debug, Clone, Default)]
@@ -27,11 +27,11 @@ pub struct ServiceOptions {
     pub ledger: LedgerOptions,
     pub limits: Limits,
     /// How much the writer takes on at once.
-    pub settings: Settings,
+    pub settings: BatchSettings,
     /// What is done beside it, and when.
     pub maintenance: MaintenanceOptions,
     /// For the tables of the state, so that nobody can choose names that collide.
-    pub hash_key: HashKey,
+    pub hash_seed: HashSeed,
 }
 
 /// Why a service does not open.
@@ -68,21 +68,21 @@ impl RegistrarService {
         options: ServiceOptions,
         clock: Arc<dyn Clock>,
     ) -> Result<RegistrarService, ServiceError> {
-        let ServiceOptions { ledger, limits, settings, maintenance: routine, hash_key } = options;
+        let ServiceOptions { ledger, limits, settings, maintenance: routine, hash_seed } = options;
         let settings = settings.for_segment_size(ledger.segment_size);
         let mut recovery = LedgerRecovery::begin(data, ledger)?;
-        let replay = replay_recovery(&mut recovery, limits.clone(), hash_key)?;
+        let replay = replay_recovery(&mut recovery, limits.clone(), hash_seed)?;
         let key = load_or_create_key(data, &replay)?;
         let warnings = recovery.warnings().to_vec();
         let ledger = recovery.finish()?;
         let key = Arc::new(key.finish_rotation(data)?);
         let ledger_maintenance = ledger.maintenance();
         let feed = Feed::new(replay.head(), Some(ledger.reader()));
-        let config = WriterConfig { replay, key: key.clone(), clock, settings, hash_key };
+        let config = WriterConfig { replay, key: key.clone(), clock, settings, hash_seed };
         let before = config.replay.head().seq;
         let writer = Writer::start(ledger, config, feed)?;
         wait_for_first_write(writer.feed(), before);
-        match MaintenanceThread::start(ledger_maintenance, routine, limits, hash_key, key, writer.handle()) {
+        match MaintenanceThread::start(ledger_maintenance, routine, limits, hash_seed, key, writer.handle()) {
             Ok(maintenance) => Ok(RegistrarService { writer, maintenance, warnings }),
             Err(error) => {
                 // Else its thread would go on, with the lock of the directory.
@@ -148,10 +148,10 @@ pub enum StopError {
 pub(crate) fn replay_recovery(
     recovery: &mut LedgerRecovery,
     limits: Limits,
-    hash_key: HashKey,
+    hash_seed: HashSeed,
 ) -> Result<Replay, ServiceError> {
     let ledger = recovery.identity().ledger;
-    let mut replay = Replay::begin(recovery.take_checkpoint().as_ref(), ledger, limits, hash_key)?;
+    let mut replay = Replay::begin(recovery.take_checkpoint().as_ref(), ledger, limits, hash_seed)?;
     while let Some(batch) = recovery.next_batch()? {
         replay.apply(&batch)?;
     }

@@ -4,7 +4,7 @@ use std::io;
 use std::sync::Arc;
 use std::thread::JoinHandle;
 
-use tenure_core::kernel::HashKey;
+use tenure_core::kernel::HashSeed;
 use tenure_ledger::signing::{KeyAdded, KeyEntry, KeyId, Keyring, LedgerSigningKey};
 use tenure_ledger::{AppendError, Batch, Ledger, Seq};
 use thiserror::Error;
@@ -19,8 +19,8 @@ use super::publisher::{Publisher, Subscribers};
 use super::replay::{Replay, ReplayError};
 use super::view::{BackgroundHealth, StateView};
 use super::writer_loop::{RejectOnDrop, WriterLoop, start_registrar};
+use crate::batch_settings::BatchSettings;
 use crate::registrar::{AppendFailure, StartFailure};
-use crate::settings::Settings;
 
 /// Why a writer does not start.
 #[derive(Debug, Error)]
@@ -75,9 +75,9 @@ pub struct WriterConfig {
     pub key: Arc<LedgerSigningKey>,
     pub clock: Arc<dyn Clock>,
     /// How much it takes on at once.
-    pub settings: Settings,
+    pub settings: BatchSettings,
     /// For the tables of the state, so that nobody can choose names that collide.
-    pub hash_key: HashKey,
+    pub hash_seed: HashSeed,
 }
 
 impl<L: Ledger + Send + 'static> Writer<L> {
@@ -85,7 +85,7 @@ impl<L: Ledger + Send + 'static> Writer<L> {
     /// directory.
     pub fn start(mut ledger: L, mut config: WriterConfig, feed: Feed) -> Result<Self, StartError> {
         register_key(&mut ledger, &mut config.replay, &config.key)?;
-        let WriterConfig { replay, key, clock, settings, hash_key } = config;
+        let WriterConfig { replay, key, clock, settings, hash_seed } = config;
         let id = replay.ledger();
         let feed = Arc::new(feed);
         let inbox = Arc::new(Inbox::new()?);
@@ -113,7 +113,7 @@ impl<L: Ledger + Send + 'static> Writer<L> {
             pending: InboxBatch::default(),
             clock,
             settings,
-            hash_key,
+            hash_seed,
             publisher,
             pending_replies: PendingReplies::default(),
             unpublished: None,

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use tenure_core::kernel::{ClockReading, CommandOutcome, HashKey, KernelState, Rejection};
+use tenure_core::kernel::{ClockReading, CommandOutcome, HashSeed, KernelState, Rejection};
 use tenure_ledger::signing::{LedgerId, SignedBatch};
 use tenure_ledger::{AppendError, Ledger, SpaceLevel};
 
@@ -16,8 +16,8 @@ use super::publisher::{PendingWaitOutcome, Publication, Publisher};
 use super::replay::replay;
 use super::view::{BackgroundHealth, format_error_chain};
 use super::writer::{StartError, WriterFailure};
+use crate::batch_settings::BatchSettings;
 use crate::registrar::{AppendFailure, BatchWrite, Effect, Input, Registrar, Reply, StartFailure};
-use crate::settings::Settings;
 
 /// How long a writer rests whose ledger could not be written.
 const BACKOFF_MICROSECONDS: u64 = 1_000_000;
@@ -30,12 +30,12 @@ pub(super) fn start_registrar(
     ledger: LedgerId,
     state: KernelState,
     clock: &dyn Clock,
-    settings: Settings,
+    settings: BatchSettings,
 ) -> Result<(Registrar, Vec<Effect>, crate::TickClock), StartFailure> {
     let reading = ClockReading { clock: clock.id(), microseconds: clock.microseconds() };
     let stamper = crate::TickClock::resume(&state, &reading);
     // What waits is bounded where it comes in; what was taken out has been accepted.
-    let unbounded = Settings { max_waiting: usize::MAX, ..settings };
+    let unbounded = BatchSettings { max_waiting: usize::MAX, ..settings };
     let (registrar, effects) = Registrar::start(ledger, state, reading, clock.wall_nanoseconds(), unbounded)?;
     Ok((registrar, effects, stamper))
 }
@@ -48,8 +48,8 @@ pub(super) struct WriterLoop<L> {
     pub(super) inbox: Arc<Inbox>,
     pub(super) pending: InboxBatch,
     pub(super) clock: Arc<dyn Clock>,
-    pub(super) settings: Settings,
-    pub(super) hash_key: HashKey,
+    pub(super) settings: BatchSettings,
+    pub(super) hash_seed: HashSeed,
     pub(super) publisher: Publisher,
     pub(super) pending_replies: PendingReplies,
     /// What was written last and is not published yet.
@@ -151,13 +151,13 @@ impl<L: Ledger + Send + 'static> WriterLoop<L> {
         let microseconds = self.pending.microseconds;
         let mut effects = self.feed();
         effects.extend(self.registrar.step(Input::Woken, microseconds));
-        self.inbox.set_backlog(self.registrar.pending_requests());
+        self.inbox.set_backlog(self.registrar.pending_request_count());
         self.apply_effects(effects)
     }
 
     fn next_write(&mut self, microseconds: u64) -> Option<BatchWrite> {
         let effects = self.registrar.step(Input::Woken, microseconds);
-        self.inbox.set_backlog(self.registrar.pending_requests());
+        self.inbox.set_backlog(self.registrar.pending_request_count());
         match self.apply_effects(effects) {
             EffectsOutcome::Continue(write) => write,
             EffectsOutcome::Ended(_) => unreachable!("only a write that failed ends a registrar"),
@@ -228,7 +228,7 @@ impl<L: Ledger + Send + 'static> WriterLoop<L> {
         self.unpublished = None;
         let limits = self.registrar.state().limits().clone();
         let Appender { ledger, id, .. } = self.appender();
-        let (replay, id) = (replay(ledger, *id, limits, self.hash_key)?, *id);
+        let (replay, id) = (replay(ledger, *id, limits, self.hash_seed)?, *id);
         let (registrar, effects, _) = start_registrar(id, replay.into_state(), &*self.clock, self.settings)?;
         self.registrar = registrar;
         Ok(effects)
@@ -266,7 +266,7 @@ impl PipelinedDecider<'_> {
         let microseconds = self.pending.microseconds;
         let mut effects = feed(self.registrar, self.pending_replies, self.pending);
         effects.extend(self.registrar.step(Input::Woken, microseconds));
-        self.inbox.set_backlog(self.registrar.pending_requests());
+        self.inbox.set_backlog(self.registrar.pending_request_count());
         assert!(effects.is_empty(), "what is decided ahead waits for what is written before");
         self.registrar.can_decide()
     }

@@ -1,7 +1,7 @@
 //! How time is written down, when the registrar wakes, and clocks that behave badly.
 
 use tenure_core::kernel::{ClockReading, KernelState, Tick};
-use tenure_registrar::{Effect, Input, Registrar, RequestId, Settings};
+use tenure_registrar::{BatchSettings, Effect, Input, Registrar, RequestId};
 
 use crate::scenario::{LEDGER, WALL, run_scenario};
 use crate::scenario_syntax;
@@ -127,7 +127,7 @@ fn a_clock_moving_backwards_expires_nothing_early_and_does_not_spin() {
 #[test]
 fn clock_readings_near_the_maximum_do_not_overflow() {
     let reading = ClockReading { clock: "boot-a".into(), microseconds: u64::MAX - 5 };
-    let settings = Settings::default();
+    let settings = BatchSettings::default();
     let (mut registrar, _) =
         Registrar::start(LEDGER, KernelState::default(), reading, WALL, settings).expect("a start");
     let ask = |caller, text: &str| Input::Request {
@@ -145,7 +145,7 @@ fn clock_readings_near_the_maximum_do_not_overflow() {
 #[test]
 fn at_the_last_tick_all_leases_are_expired_and_acquire_is_rejected() {
     let reading = ClockReading { clock: "boot-a".into(), microseconds: 0 };
-    let settings = Settings::default();
+    let settings = BatchSettings::default();
     let (mut registrar, _) =
         Registrar::start(LEDGER, KernelState::default(), reading, u64::MAX, settings).expect("a start");
     let ask = |caller, text: &str| Input::Request {

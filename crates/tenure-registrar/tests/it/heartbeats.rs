@@ -1,6 +1,6 @@
 //! A heartbeat that arrived in time counts, whatever the disk does meanwhile.
 
-use tenure_registrar::Settings;
+use tenure_registrar::BatchSettings;
 
 use crate::scenario::{ScenarioRunner, run_scenario};
 
@@ -40,8 +40,12 @@ fn a_renewal_at_the_expiry_tick_is_rejected_after_the_expiry_is_published() {
 #[test]
 fn expiry_does_not_overtake_renewals_in_the_inbox() {
     // One request to a write: the second heartbeat is still in the inbox when the first batch is swept.
-    let mut runner =
-        ScenarioRunner::new(Settings { max_waiting: 10, max_batch: 1, max_sweep: 10, ..Settings::default() });
+    let mut runner = ScenarioRunner::new(BatchSettings {
+        max_waiting: 10,
+        max_batch: 1,
+        max_sweep: 10,
+        ..BatchSettings::default()
+    });
     runner.run(
         "
         0    start                      -> append resumed at 0
@@ -62,8 +66,12 @@ fn expiry_does_not_overtake_renewals_in_the_inbox() {
 
 #[test]
 fn expiry_with_minimal_limits_keeps_leases_with_a_renewal_in_the_inbox() {
-    let mut runner =
-        ScenarioRunner::new(Settings { max_waiting: 10, max_batch: 1, max_sweep: 1, ..Settings::default() });
+    let mut runner = ScenarioRunner::new(BatchSettings {
+        max_waiting: 10,
+        max_batch: 1,
+        max_sweep: 1,
+        ..BatchSettings::default()
+    });
     runner.run(
         "
         0    start                      -> append resumed at 0
@@ -102,8 +110,12 @@ fn expiries_are_published_after_earlier_requests() {
 
 #[test]
 fn expiries_beyond_the_sweep_limit_are_published_in_the_next_writes() {
-    let mut runner =
-        ScenarioRunner::new(Settings { max_waiting: 10, max_batch: 10, max_sweep: 2, ..Settings::default() });
+    let mut runner = ScenarioRunner::new(BatchSettings {
+        max_waiting: 10,
+        max_batch: 10,
+        max_sweep: 2,
+        ..BatchSettings::default()
+    });
     runner.run(
         "
         0    start                              -> append resumed at 0

@@ -9,7 +9,7 @@ use std::process::{Child, Command as Process, Stdio};
 use std::sync::Arc;
 use std::time::Duration;
 
-use tenure_core::kernel::{CommandOutcome, Fence, HashKey, Limits, Tick};
+use tenure_core::kernel::{CommandOutcome, Fence, HashSeed, Limits, Tick};
 use tenure_ledger::Head;
 use tenure_ledger::embedded::{LedgerOptions, LedgerRecovery, Retention, verify};
 use tenure_registrar::Reply;
@@ -101,9 +101,9 @@ fn kill_and_collect(mut child: Child, kill_after: Duration) -> BTreeMap<Fence, T
 fn replay(data: &Path, head: Head) -> Replay {
     let mut recovery =
         LedgerRecovery::begin(data, options().ledger).expect("a kill leaves nothing that does not open");
-    let (limits, key) = (Limits::default(), HashKey::default());
+    let (limits, hash_seed) = (Limits::default(), HashSeed::default());
     let (checkpoint, ledger) = (recovery.take_checkpoint(), recovery.identity().ledger);
-    let replay = Replay::begin(checkpoint.as_ref(), ledger, limits, key).expect("a whole checkpoint");
+    let replay = Replay::begin(checkpoint.as_ref(), ledger, limits, hash_seed).expect("a whole checkpoint");
     let mut replay = replay.with_signature_checks();
     while let Some(batch) = recovery.next_batch().expect("it can be read") {
         replay.apply(&batch).expect("it adds up, and is signed");

@@ -1,13 +1,17 @@
 //! What gathers is bounded, and whatever the bounds are, everybody is answered.
 
-use tenure_registrar::Settings;
+use tenure_registrar::BatchSettings;
 
 use crate::scenario::ScenarioRunner;
 
 #[test]
 fn a_request_beyond_the_inbox_limit_is_answered_busy() {
-    let mut runner =
-        ScenarioRunner::new(Settings { max_waiting: 2, max_batch: 10, max_sweep: 10, ..Settings::default() });
+    let mut runner = ScenarioRunner::new(BatchSettings {
+        max_waiting: 2,
+        max_batch: 10,
+        max_sweep: 10,
+        ..BatchSettings::default()
+    });
     runner.run(
         "
         0    start                      -> append resumed at 0
@@ -25,8 +29,12 @@ fn a_request_beyond_the_inbox_limit_is_answered_busy() {
 
 #[test]
 fn requests_beyond_the_batch_limit_go_into_the_next_write() {
-    let mut runner =
-        ScenarioRunner::new(Settings { max_waiting: 10, max_batch: 2, max_sweep: 10, ..Settings::default() });
+    let mut runner = ScenarioRunner::new(BatchSettings {
+        max_waiting: 10,
+        max_batch: 2,
+        max_sweep: 10,
+        ..BatchSettings::default()
+    });
     runner.run(
         "
         0    start                      -> append resumed at 0
@@ -42,8 +50,12 @@ fn requests_beyond_the_batch_limit_go_into_the_next_write() {
 
 #[test]
 fn the_batch_limit_counts_events_of_multi_lease_requests() {
-    let mut runner =
-        ScenarioRunner::new(Settings { max_waiting: 10, max_batch: 2, max_sweep: 10, ..Settings::default() });
+    let mut runner = ScenarioRunner::new(BatchSettings {
+        max_waiting: 10,
+        max_batch: 2,
+        max_sweep: 10,
+        ..BatchSettings::default()
+    });
     runner.run(
         "
         0    start                      -> append resumed at 0
@@ -59,8 +71,12 @@ fn the_batch_limit_counts_events_of_multi_lease_requests() {
 #[test]
 fn requests_behind_a_batch_without_events_are_answered() {
     // The first batch holds nothing but refusals, so that no write comes back to go on with the rest.
-    let mut runner =
-        ScenarioRunner::new(Settings { max_waiting: 10, max_batch: 2, max_sweep: 10, ..Settings::default() });
+    let mut runner = ScenarioRunner::new(BatchSettings {
+        max_waiting: 10,
+        max_batch: 2,
+        max_sweep: 10,
+        ..BatchSettings::default()
+    });
     runner.run(
         "
         0    start                      -> append resumed at 0
@@ -77,8 +93,12 @@ fn requests_behind_a_batch_without_events_are_answered() {
 
 #[test]
 fn limits_of_zero_neither_stop_the_writer_nor_make_it_spin() {
-    let mut runner =
-        ScenarioRunner::new(Settings { max_waiting: 10, max_batch: 0, max_sweep: 0, ..Settings::default() });
+    let mut runner = ScenarioRunner::new(BatchSettings {
+        max_waiting: 10,
+        max_batch: 0,
+        max_sweep: 0,
+        ..BatchSettings::default()
+    });
     runner.run(
         "
         0    start                      -> append resumed at 0
@@ -94,7 +114,7 @@ fn limits_of_zero_neither_stop_the_writer_nor_make_it_spin() {
 #[test]
 fn requests_beyond_the_batch_byte_limit_go_into_the_next_write() {
     // One grant alone is more: then it is written alone.
-    let mut runner = ScenarioRunner::new(Settings { max_batch_bytes: 200, ..Settings::default() });
+    let mut runner = ScenarioRunner::new(BatchSettings { max_batch_bytes: 200, ..BatchSettings::default() });
     runner.run(
         "
         0    start                      -> append resumed at 0

@@ -1,10 +1,10 @@
 //! One integration binary: what the single writer promises, from outside.
 
 mod clock_marks;
+mod harness;
 mod heartbeats;
 mod kill;
 mod limits;
-mod model;
 mod observer;
 mod pipelined_writes;
 mod random;

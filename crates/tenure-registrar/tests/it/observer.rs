@@ -33,7 +33,7 @@ fn an_observer_sees_every_event_with_its_sequence_number_and_prior_state() {
     let clock = Arc::new(BootClock::new().unwrap());
     let service = RegistrarService::open(folder.path(), ServiceOptions::default(), clock).unwrap();
     let notes = Arc::new(RecordingObserver::default());
-    let (before, batches) = (service.feed().head().seq.0, service.feed().published_batches());
+    let (before, batches) = (service.feed().head().seq.0, service.feed().published_batch_count());
     service.feed().observe(notes.clone());
     let handle = service.handle();
     handle.submit_and_wait(acquire("db:1", "a", 600));
@@ -45,7 +45,7 @@ fn an_observer_sees_every_event_with_its_sequence_number_and_prior_state() {
     let of_leases: Vec<_> = events.iter().filter(|(_, kind, _)| kind.starts_with("lease.")).collect();
     let seen: Vec<_> = of_leases.iter().map(|(_, kind, live)| (*kind, *live)).collect();
     assert_eq!(seen, [("lease.issued", 0), ("lease.issued", 1), ("lease.released", 2)]);
-    assert_eq!(*notes.batches.lock().unwrap(), service.feed().published_batches() - batches);
+    assert_eq!(*notes.batches.lock().unwrap(), service.feed().published_batch_count() - batches);
     assert_eq!((service.feed().pruned_through(), service.feed().epoch()), (Seq(0), 1));
     service.stop().unwrap();
 }

@@ -6,9 +6,9 @@ use tenure_core::kernel::{
     Acquire, Command, ContentionPolicy, Fence, Holder, LeaseCredential, Principal, TickDuration,
 };
 use tenure_core::lease::ReleaseReason;
-use tenure_registrar::{AppendFailure, Settings};
+use tenure_registrar::{AppendFailure, BatchSettings};
 
-use crate::model::RegistrarModel;
+use crate::harness::RegistrarHarness;
 use crate::scenario_syntax;
 
 /// Few names and few lengths, so that requests meet; whole quarters of a second, so that ends are hit exactly.
@@ -32,12 +32,12 @@ fn config() -> ProptestConfig {
     ProptestConfig { failure_persistence: Some(Box::new(file)), ..ProptestConfig::default() }
 }
 
-fn settings() -> impl Strategy<Value = Settings> {
-    (1..12_usize, 1..5_usize, 1..4_usize).prop_map(|(inbox, batch, sweep)| Settings {
+fn settings() -> impl Strategy<Value = BatchSettings> {
+    (1..12_usize, 1..5_usize, 1..4_usize).prop_map(|(inbox, batch, sweep)| BatchSettings {
         max_waiting: inbox,
         max_batch: batch,
         max_sweep: sweep,
-        ..Settings::default()
+        ..BatchSettings::default()
     })
 }
 
@@ -72,7 +72,7 @@ fn any_failing_disk_action() -> impl Strategy<Value = Action> {
     prop_oneof![40 => any_slow_disk_action(), 1 => failure.prop_map(Action::WriteFails), 2 => crash]
 }
 
-fn perform(world: &mut RegistrarModel, act: &Action) {
+fn perform(world: &mut RegistrarHarness, act: &Action) {
     // The newest leases: those that are still being written among them.
     let lease = |back: u64| Fence(world.last_fence().saturating_sub(back));
     match act {
@@ -108,8 +108,8 @@ fn perform(world: &mut RegistrarModel, act: &Action) {
     }
 }
 
-fn run(settings: Settings, acts: &[(u64, Action)]) {
-    let mut world = RegistrarModel::new(settings);
+fn run(settings: BatchSettings, acts: &[(u64, Action)]) {
+    let mut world = RegistrarHarness::new(settings);
     for (delay, act) in acts {
         world.advance_clock(*delay);
         perform(&mut world, act);
@@ -141,7 +141,7 @@ proptest! {
 /// A random world found this: after a start, whose turn has come is looked at once more, and that must not pass the inbox.
 #[test]
 fn a_timely_renewal_succeeds_right_after_a_restart() {
-    let settings = Settings { max_waiting: 5, max_batch: 2, max_sweep: 1, ..Settings::default() };
+    let settings = BatchSettings { max_waiting: 5, max_batch: 2, max_sweep: 1, ..BatchSettings::default() };
     let acquire =
         |resource, quarters, wait| Action::Acquire { resource, holder: 0, quarters, shared: false, wait };
     let renew = |lease| Action::Renew { lease, quarters: None };

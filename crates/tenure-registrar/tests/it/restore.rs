@@ -4,11 +4,11 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use tenure_core::kernel::{CommandOutcome, Fence, HashKey, KernelState, Limits, Rejection};
+use tenure_core::kernel::{CommandOutcome, Fence, HashSeed, KernelState, Limits, Rejection};
 use tenure_core::ledger::EventRecord;
 use tenure_ledger::embedded::{LedgerOptions, copy};
 use tenure_ledger::signing::LedgerSigningKey;
-use tenure_ledger::{Batch, Hash, Seq};
+use tenure_ledger::{Batch, ChainHash, Seq};
 use tenure_registrar::Reply;
 use tenure_registrar::runtime::{
     Clock, RegistrarService, Replay, ReplayError, RestoreOptions, RestoreReport, ServiceOptions,
@@ -123,12 +123,12 @@ fn restore_with_a_foreign_key_fails_and_can_be_retried_with_the_right_key() {
 #[test]
 fn replay_detects_a_gap_between_batches() {
     let mut replay =
-        Replay::new(LEDGER, KernelState::new(LEDGER.tag(), Limits::default(), HashKey::default()));
+        Replay::new(LEDGER, KernelState::new(LEDGER.tag(), Limits::default(), HashSeed::default()));
     let batch = |first| Batch {
         first: Seq(first),
         records: vec![EventRecord::new("song.claimed", "", "somebody", [1])],
         signature: Vec::new(),
-        hash: Hash([7; 32]),
+        hash: ChainHash([7; 32]),
     };
     replay.apply(&batch(1)).expect("the first");
     let gap = replay.apply(&batch(3)).expect_err("the second is missing");

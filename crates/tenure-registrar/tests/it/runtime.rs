@@ -6,7 +6,7 @@ use std::sync::{Arc, mpsc};
 use std::time::Duration;
 
 use tenure_core::kernel::{
-    Acquire, Command, CommandOutcome, ContentionPolicy, Fence, HashKey, Holder, KernelState, Labels,
+    Acquire, Command, CommandOutcome, ContentionPolicy, Fence, HashSeed, Holder, KernelState, Labels,
     LeaseCredential, LeaseMode, LeaseRequest, Limits, Nonce, Principal, Rejection, Resource, Tick,
     TickDuration,
 };
@@ -17,7 +17,7 @@ use tenure_registrar::runtime::{
     BootClock, Clock, Feed, FeedItem, RegistrarService, Response, ServiceOptions, Subscription, Writer,
     WriterConfig, WriterFailure, replay,
 };
-use tenure_registrar::{AppendFailure, Reply, Settings};
+use tenure_registrar::{AppendFailure, BatchSettings, Reply};
 
 use crate::scenario::LEDGER;
 
@@ -92,15 +92,19 @@ pub fn granted_fence(response: Response) -> Fence {
 }
 
 pub fn start<L: Ledger + Send + 'static>(ledger: L, clock: Arc<dyn Clock>) -> Writer<L> {
-    start_with(ledger, clock, Settings::default())
+    start_with(ledger, clock, BatchSettings::default())
 }
 
-fn start_with<L: Ledger + Send + 'static>(ledger: L, clock: Arc<dyn Clock>, settings: Settings) -> Writer<L> {
-    let hash_key = HashKey::default();
-    let replay = replay(&ledger, LEDGER, Limits::default(), hash_key).expect("it adds up");
+fn start_with<L: Ledger + Send + 'static>(
+    ledger: L,
+    clock: Arc<dyn Clock>,
+    settings: BatchSettings,
+) -> Writer<L> {
+    let hash_seed = HashSeed::default();
+    let replay = replay(&ledger, LEDGER, Limits::default(), hash_seed).expect("it adds up");
     let feed = Feed::new(replay.head(), None);
     let key = Arc::new(LedgerSigningKey::from_secret(&[7; 32]));
-    Writer::start(ledger, WriterConfig { replay, key, clock, settings, hash_key }, feed).expect("it starts")
+    Writer::start(ledger, WriterConfig { replay, key, clock, settings, hash_seed }, feed).expect("it starts")
 }
 
 pub fn slow_ledger() -> (mpsc::Sender<Result<(), AppendError>>, SlowLedger) {
@@ -173,7 +177,7 @@ fn a_failed_write_ends_the_writer_and_answers_pending_requests() {
 #[test]
 fn requests_beyond_the_inbox_limit_are_answered_busy_immediately() {
     let (gate, ledger) = slow_ledger();
-    let settings = Settings { max_waiting: 3, ..Settings::default() };
+    let settings = BatchSettings { max_waiting: 3, ..BatchSettings::default() };
     let clock = Arc::new(ManualClock::default());
     let writer = start_with(ledger, clock, settings);
     let (sender, replies) = mpsc::channel();
@@ -194,7 +198,7 @@ fn requests_beyond_the_inbox_limit_are_answered_busy_immediately() {
 fn renewals_are_accepted_while_new_acquires_are_answered_busy() {
     let (gate, ledger) = slow_ledger();
     gate.send(Ok(())).expect("for the lease");
-    let settings = Settings { max_waiting: 8, ..Settings::default() };
+    let settings = BatchSettings { max_waiting: 8, ..BatchSettings::default() };
     let writer = start_with(ledger, Arc::new(ManualClock::default()), settings);
     let handle = writer.handle();
     assert_eq!(granted_fence(handle.submit_and_wait(acquire("mine", "ann", 10))), Fence(1));

@@ -13,10 +13,10 @@
 //! The seconds are what the clock says. Between two lines, and whatever a story is about, the harness checks
 //! what must hold after every step.
 
-use tenure_core::kernel::{ClockReading, Event, HashKey, KernelState, LedgerTag, Limits, decode};
+use tenure_core::kernel::{ClockReading, Event, HashSeed, KernelState, LedgerTag, Limits, decode};
 use tenure_core::ledger::EventRecord;
 use tenure_ledger::LedgerId;
-use tenure_registrar::{AppendFailure, Effect, Input, Registrar, RequestId, Settings};
+use tenure_registrar::{AppendFailure, BatchSettings, Effect, Input, Registrar, RequestId};
 
 use crate::scenario_syntax;
 
@@ -28,7 +28,7 @@ pub const WALL: u64 = 1_700_000_000_000_000_000;
 /// A registrar, and the ledger that outlives it.
 pub struct ScenarioRunner {
     registrar: Option<Registrar>,
-    settings: Settings,
+    settings: BatchSettings,
     ledger: Vec<EventRecord>,
     writing: Option<Vec<EventRecord>>,
     clock: String,
@@ -39,11 +39,11 @@ pub struct ScenarioRunner {
 
 /// Plays a story from its beginning, with bounds that nothing reaches.
 pub fn run_scenario(story: &str) {
-    ScenarioRunner::new(Settings::default()).run(story);
+    ScenarioRunner::new(BatchSettings::default()).run(story);
 }
 
 impl ScenarioRunner {
-    pub fn new(settings: Settings) -> Self {
+    pub fn new(settings: BatchSettings) -> Self {
         Self {
             registrar: None,
             settings,
@@ -61,7 +61,7 @@ impl ScenarioRunner {
         for line in story.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#')) {
             let (happens, expected) = line.split_once("->").unwrap_or_else(|| panic!("no arrow: {line}"));
             let (seconds, happens) = happens.trim().split_once(' ').expect("a time and what happens");
-            let does = self.perform(happens.trim(), scenario_syntax::parse_span(seconds).0);
+            let does = self.perform(happens.trim(), scenario_syntax::parse_seconds(seconds).0);
             assert_eq!(does, expected.trim(), "\n  in the line: {line}");
         }
     }
@@ -170,7 +170,11 @@ impl ScenarioRunner {
         }
         if registrar.is_fully_durable() {
             assert!(self.open.is_empty(), "nothing is being written, and {:?} are not answered", self.open);
-            assert_eq!(self.replayed_state().snapshot(), registrar.state().snapshot(), "a replay differs");
+            assert_eq!(
+                self.replayed_state().to_comparable(),
+                registrar.state().to_comparable(),
+                "a replay differs"
+            );
         }
     }
 
@@ -190,7 +194,7 @@ pub fn decode_event(record: &EventRecord) -> Event {
 
 /// The state that these records add up to.
 pub fn replay_records(records: &[EventRecord]) -> KernelState {
-    let mut state = KernelState::new(TAG, Limits::default(), HashKey(3, 4));
+    let mut state = KernelState::new(TAG, Limits::default(), HashSeed(3, 4));
     for record in records {
         state.apply(&decode_event(record)).expect("a replay accepts what was acknowledged");
     }

@@ -16,9 +16,12 @@ pub fn parse_command(words: &[&str]) -> Command {
         ["acquire", resources, name, ttl, rest @ ..] => Command::Acquire(Acquire {
             principal: Principal::parse(name).expect("a principal"),
             holder: Holder::parse(name).expect("a holder"),
-            requests: resources.split('+').map(|text| parse_lease_request(text, parse_span(ttl))).collect(),
+            requests: resources
+                .split('+')
+                .map(|text| parse_lease_request(text, parse_seconds(ttl)))
+                .collect(),
             contention_policy: match rest {
-                ["wait", patience] => ContentionPolicy::Queue { wait_timeout: parse_span(patience) },
+                ["wait", patience] => ContentionPolicy::Queue { wait_timeout: parse_seconds(patience) },
                 _ => ContentionPolicy::Deny,
             },
             key: None,
@@ -29,7 +32,7 @@ pub fn parse_command(words: &[&str]) -> Command {
         ["renew", fence, "for", ttl] => Command::Renew {
             lease: lease(fence),
             credential: LeaseCredential::Token,
-            ttl: Some(parse_span(ttl)),
+            ttl: Some(parse_seconds(ttl)),
         },
         ["release", fence] => Command::Release {
             lease: lease(fence),
@@ -130,7 +133,7 @@ pub fn format_seconds(microseconds: u64) -> String {
 }
 
 /// Seconds of a story, in microseconds.
-pub fn parse_span(text: &str) -> TickDuration {
+pub fn parse_seconds(text: &str) -> TickDuration {
     let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));
     let part = |digits: &str| digits.parse::<u64>().unwrap_or_else(|_| panic!("no seconds: {text}"));
     TickDuration(part(whole) * 1_000_000 + part(&format!("{fraction:0<6}")))

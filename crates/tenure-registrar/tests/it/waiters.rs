@@ -1,6 +1,6 @@
 //! Those who wait are told once, after they know that they wait, and never of what is over.
 
-use tenure_registrar::Settings;
+use tenure_registrar::BatchSettings;
 
 use crate::scenario::{ScenarioRunner, run_scenario};
 
@@ -90,8 +90,12 @@ fn an_expiry_grants_the_next_waiter_without_a_request() {
 
 #[test]
 fn a_stalled_disk_does_not_time_out_a_waiter_granted_in_time() {
-    let mut runner =
-        ScenarioRunner::new(Settings { max_waiting: 10, max_batch: 1, max_sweep: 10, ..Settings::default() });
+    let mut runner = ScenarioRunner::new(BatchSettings {
+        max_waiting: 10,
+        max_batch: 1,
+        max_sweep: 10,
+        ..BatchSettings::default()
+    });
     runner.run(
         "
         0    start                            -> append resumed at 0

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use tenure_core::authority::{Budget, LeaseScope, Purpose};
 use tenure_core::kernel::{
-    ClaimWork, Command, CommandOutcome, DeriveLease, Fence, HashKey, Holder, Labels, LeaseCredential, Limits,
-    Nonce, Principal, Rejection, SpendBudget, TickDuration, WorkCommand, decode,
+    ClaimWork, Command, CommandOutcome, DeriveLease, Fence, HashSeed, Holder, Labels, LeaseCredential,
+    Limits, Nonce, Principal, Rejection, SpendBudget, TickDuration, WorkCommand, decode,
 };
 use tenure_core::lease::ReleaseReason;
 use tenure_ledger::signing::{LedgerSigningKey, TrustedKeys};
@@ -76,7 +76,7 @@ fn concurrent_spends_sum_to_the_acknowledged_amount_after_replay() {
     let (ledger, end) = writer.stop();
     assert!(end.is_none(), "{end:?}");
     let state =
-        replay(&ledger, LEDGER, Limits::default(), HashKey::default()).expect("it adds up").into_state();
+        replay(&ledger, LEDGER, Limits::default(), HashSeed::default()).expect("it adds up").into_state();
     let work = state.work_lease(lease).expect("it lives");
     assert_eq!((work.spent.tokens, work.remaining.tokens), (spent, 10_000 - spent));
     assert!(

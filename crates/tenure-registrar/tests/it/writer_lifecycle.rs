@@ -1,7 +1,7 @@
 //! How a writer starts and how it ends.
 
 use tenure_core::kernel::{ClockReading, Event, KernelState, Tick};
-use tenure_registrar::{Registrar, Settings, StartFailure};
+use tenure_registrar::{BatchSettings, Registrar, StartFailure};
 
 use crate::scenario::{ScenarioRunner, TAG, WALL, run_scenario};
 
@@ -60,7 +60,7 @@ fn a_failed_start_answers_requests_unavailable() {
 
 #[test]
 fn the_state_of_a_failed_writer_is_not_fully_durable() {
-    let mut runner = ScenarioRunner::new(Settings::default());
+    let mut runner = ScenarioRunner::new(BatchSettings::default());
     runner.run(
         "
         0    start                      -> append resumed at 0
@@ -144,7 +144,7 @@ fn an_unacknowledged_grant_is_gone_after_a_crash() {
 
 #[test]
 fn a_wall_clock_set_back_between_starts_stays_monotonic() {
-    let mut runner = ScenarioRunner::new(Settings::default());
+    let mut runner = ScenarioRunner::new(BatchSettings::default());
     let wall_now = |runner: &ScenarioRunner| {
         let state = runner.replayed_state();
         state.clock().expect("a writer has started").anchor.wall_time_of(state.now())
@@ -171,6 +171,6 @@ fn start_fails_when_the_last_tick_leaves_no_time() {
     state
         .apply(&Event::Resumed { at, reading: reading.clone(), wall_anchor: WALL, wall_clock: WALL })
         .expect("a first start");
-    let started = Registrar::start(crate::scenario::LEDGER, state, reading, WALL, Settings::default());
+    let started = Registrar::start(crate::scenario::LEDGER, state, reading, WALL, BatchSettings::default());
     assert_eq!(started.err(), Some(StartFailure::TimeExhausted));
 }

@@ -241,14 +241,14 @@ impl AgentLeasesRequest {
         let agent = parse::agent(&mut fields)?;
         let missing = || HttpError::invalid("lease_ids", "is missing");
         let lease_ids = fields.optional_list("lease_ids")?.ok_or_else(missing)?;
-        fields.finish()?;
+        fields.reject_remaining()?;
         if lease_ids.len() > MAX_LEASES {
             let reason = format!("has {} entries; at most {MAX_LEASES} are allowed", lease_ids.len());
             return Err(HttpError::invalid("lease_ids", &reason));
         }
         caller.require(TokenScope::LeasesWrite)?;
         let leases = app.registrar.read(|state| {
-            let tag = state.tag();
+            let tag = state.ledger_tag();
             let named = lease_ids.into_iter().map(|id| {
                 let fence = tag.fence_of(&id);
                 // Of what is somebody else's, nothing is said here: it is unknown to this agent.

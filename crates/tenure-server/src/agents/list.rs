@@ -18,7 +18,7 @@ use super::wait_graph::{Edge, Graph};
 use super::{parse, view};
 use crate::app::App;
 use crate::http::auth::Caller;
-use crate::http::fields::query;
+use crate::http::fields::parse_query;
 use crate::http::reply_error::no_such_agent;
 use crate::http::response::{HttpError, json};
 
@@ -46,7 +46,7 @@ pub(super) async fn list(
     caller: Caller,
     uri: Uri,
 ) -> Result<Response, HttpError> {
-    let AgentsQuery { limit } = query(&uri)?;
+    let AgentsQuery { limit } = parse_query(&uri)?;
     let limit = limit.unwrap_or(MAX_AGENTS);
     if !(1..=MAX_AGENTS).contains(&limit) {
         return Err(HttpError::invalid("limit", &format!("must be from 1 to {MAX_AGENTS}")));

@@ -69,7 +69,7 @@ fn read(mut fields: Fields, caller: &Caller, settings: &AgentSettings) -> Result
     let priority = fields.optional_number("priority_timestamp")?;
     let patience = patience(&mut fields, settings)?;
     let intents = manifest_intents::parse(&mut fields, "intents", Some(&session))?;
-    fields.finish()?;
+    fields.reject_remaining()?;
     if intents.is_empty() {
         return Err(HttpError::invalid("intents", "is empty; name at least one thing"));
     }
@@ -123,7 +123,8 @@ fn manifest_verdict(
 ) -> Result<ManifestVerdict, HttpError> {
     let (_, priority_timestamp) = rank;
     app.registrar.read(|state| {
-        let ids = |leases: Vec<Fence>| leases.into_iter().map(|fence| state.tag().lease_id(fence)).collect();
+        let ids =
+            |leases: Vec<Fence>| leases.into_iter().map(|fence| state.ledger_tag().lease_id(fence)).collect();
         Ok(match answer {
             AgentOutcome::Granted { leases } => {
                 let leases = leases.into_iter().map(|fence| view::lease(state, fence, stamp));

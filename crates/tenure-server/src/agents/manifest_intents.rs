@@ -33,7 +33,7 @@ pub(super) fn parse(
 fn one(mut fields: Fields, session: Option<&str>) -> Result<ManifestIntent, HttpError> {
     parse::validate_ignored_text(&mut fields, "id", 256)?;
     parse::validate_ignored_text(&mut fields, "subject", MAX_SUBJECT_BYTES)?;
-    let mode = parse::predicate(&mut fields)?;
+    let mode = parse::parse_lease_mode(&mut fields)?;
     let resource = fields.read_object("object", parse::object)?;
     let timestamp = fields.optional_number("timestamp")?;
     fields.optional_fraction("confidence")?;
@@ -46,7 +46,7 @@ fn one(mut fields: Fields, session: Option<&str>) -> Result<ManifestIntent, Http
             ));
         }
     }
-    fields.finish()?;
+    fields.reject_remaining()?;
     Ok(ManifestIntent { resource, mode, timestamp })
 }
 

@@ -54,7 +54,7 @@ fn check_length(field: &str, text: &str, max: usize) -> Result<(), HttpError> {
 }
 
 /// In which way an agent wants something. Exactly these names: who writes another may mean another.
-pub(super) fn predicate(fields: &mut Fields) -> Result<LeaseMode, HttpError> {
+pub(super) fn parse_lease_mode(fields: &mut Fields) -> Result<LeaseMode, HttpError> {
     let name = fields.text("predicate")?;
     let mut known = LeaseMode::ALL.into_iter().filter(|mode| mode.is_agent_mode());
     known.find(|mode| mode.as_str() == name).ok_or_else(|| {
@@ -66,7 +66,7 @@ pub(super) fn predicate(fields: &mut Fields) -> Result<LeaseMode, HttpError> {
 pub(super) fn object(mut fields: Fields) -> Result<Resource, HttpError> {
     let kind = fields.text("resource_type")?;
     let path = fields.text("path")?;
-    fields.finish()?;
+    fields.reject_remaining()?;
     let kind = HIERARCHICAL_KINDS
         .into_iter()
         .find(|known| known.strip_suffix(':') == Some(&kind))

@@ -9,7 +9,7 @@ use axum::response::Response;
 use tenure_api::{AgentView, Code, PendingIntent, TouchResult};
 use tenure_core::kernel;
 use tenure_core::kernel::{
-    AgentCommand, AgentOutcome, AgentPhase, AgentReport, Holder, LeaseMode, PersistedAgentState, Resource,
+    AgentCommand, AgentOutcome, AgentPhase, AgentReport, Holder, LeaseMode, ReportedAgentState, Resource,
     Tick,
 };
 use tenure_core::rules::overlap::ResourcePattern;
@@ -72,7 +72,7 @@ fn read(
     let session = parse::session_id(&mut fields)?;
     let phase = phase("state", &fields.text("state")?)?;
     let digest = fields.optional_fields("digest")?;
-    fields.finish()?;
+    fields.reject_remaining()?;
     let digest = digest.map(|fields| digest_of(fields, &agent).map_err(|failure| failure.in_field("digest")));
     let (remembers, intents) = digest.transpose()?.unzip();
     let principal = caller.principal.clone();
@@ -90,7 +90,7 @@ fn phase(field: &str, name: &str) -> Result<AgentPhase, HttpError> {
 fn digest_of(
     mut fields: Fields,
     agent: &Holder,
-) -> Result<(PersistedAgentState, Vec<ManifestIntent>), HttpError> {
+) -> Result<(ReportedAgentState, Vec<ManifestIntent>), HttpError> {
     if fields.text("version")? != VERSION {
         return Err(HttpError::invalid("version", "must be `1.0`"));
     }
@@ -100,16 +100,16 @@ fn digest_of(
         }
         let priority = fields.number("priority_timestamp")?;
         let epoch = fields.number("epoch")?;
-        fields.finish()?;
-        Ok(PersistedAgentState { priority, epoch })
+        fields.reject_remaining()?;
+        Ok(ReportedAgentState { priority, epoch })
     })?;
     let intents = fields.read_object("recovery", |mut fields| {
         phase("last_phase", &fields.text("last_phase")?)?;
         let intents = manifest_intents::parse(&mut fields, "pending_intents", None)?;
-        fields.finish()?;
+        fields.reject_remaining()?;
         Ok(intents)
     })?;
-    fields.finish()?;
+    fields.reject_remaining()?;
     Ok((remembered, intents))
 }
 
@@ -165,7 +165,7 @@ pub(super) async fn touch(
     let Path(id) = path.map_err(|_| no_such_agent())?;
     let agent = parse::parse_agent_id(&id)?;
     let touched = fields.each("resources", MAX_TOUCHED, one)?;
-    fields.finish()?;
+    fields.reject_remaining()?;
     if touched.is_empty() {
         return Err(HttpError::invalid("resources", "is empty; name at least one thing"));
     }
@@ -189,7 +189,7 @@ pub(super) async fn touch(
 
 fn one(mut fields: Fields) -> Result<(Resource, LeaseMode), HttpError> {
     let resource = parse::parse_resource_name("resource", &fields.text("resource")?)?;
-    let mode = parse::predicate(&mut fields)?;
-    fields.finish()?;
+    let mode = parse::parse_lease_mode(&mut fields)?;
+    fields.reject_remaining()?;
     Ok((resource, mode))
 }

@@ -16,7 +16,7 @@ pub(super) fn lease(state: &KernelState, fence: Fence, at: Tick) -> Option<Agent
     }
     let ended = state.ended_lease(fence)?;
     Some(AgentLease {
-        id: state.tag().lease_id(fence),
+        id: state.ledger_tag().lease_id(fence),
         resource: ended.resource.as_str().to_owned(),
         predicate: ended.terms.mode.as_str().to_owned(),
         agent_id: ended.holder.as_str().to_owned(),
@@ -31,7 +31,7 @@ pub(super) fn lease(state: &KernelState, fence: Fence, at: Tick) -> Option<Agent
 /// A lease that nobody has announced to be over.
 pub(super) fn active_lease(state: &KernelState, lease: &LeaseView<'_>, at: Tick) -> AgentLease {
     AgentLease {
-        id: state.tag().lease_id(lease.fence),
+        id: state.ledger_tag().lease_id(lease.fence),
         resource: lease.resource.as_str().to_owned(),
         predicate: lease.terms.mode.as_str().to_owned(),
         agent_id: lease.holder.as_str().to_owned(),

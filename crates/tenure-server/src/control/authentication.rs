@@ -66,7 +66,7 @@ fn switch_caller(app: &App, connection: &mut Connection, caller: Caller) -> Resu
         return Err(Problem::new(ProblemCode::Conflict, detail).into());
     }
     if is_new_principal {
-        connection.rename()?;
+        connection.renew_identity()?;
     }
     connection.caller = caller;
     Ok(status)

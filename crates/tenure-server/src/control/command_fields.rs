@@ -21,12 +21,16 @@ impl CommandFields {
         self.optional_text(name)?.ok_or_else(missing)
     }
 
-    pub(super) fn name(&mut self, name: &str, longest: usize) -> Result<String, Problem> {
+    pub(super) fn bounded_text(&mut self, name: &str, longest: usize) -> Result<String, Problem> {
         let text = self.text(name)?;
         checked(name, text, longest)
     }
 
-    pub(super) fn optional_name(&mut self, name: &str, longest: usize) -> Result<Option<String>, Problem> {
+    pub(super) fn optional_bounded_text(
+        &mut self,
+        name: &str,
+        longest: usize,
+    ) -> Result<Option<String>, Problem> {
         self.optional_text(name)?.map(|text| checked(name, text, longest)).transpose()
     }
 }

@@ -39,7 +39,7 @@ impl Connection {
     }
 
     /// Another principal speaks: a name in the ledger belongs to the one that first used it.
-    pub(super) fn rename(&mut self) -> Result<(), Problem> {
+    pub(super) fn renew_identity(&mut self) -> Result<(), Problem> {
         self.app.control.controller.remove_connection(&self.identity);
         self.identity = new_identity()?;
         self.lease = None;

@@ -3,7 +3,7 @@
 //! The hand changes when the ledger has it, on the thread that tells everybody, before the one who asked is answered. What
 //! was let in before is looked at again here, so nothing takes effect after a change of hands that was sent before it.
 
-mod observer;
+mod ledger_observer;
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -22,10 +22,10 @@ use tenure_registrar::runtime::StateView;
 use tokio::sync::{Notify, broadcast, watch};
 
 use super::counters::{ControlCounters, CounterSnapshot};
+use super::device_store::DeviceStore;
+use super::device_store_writer::{DeviceStoreWriter, storage_failed};
 use super::lease_change::LeaseChange;
 use super::message::CommandError;
-use super::store::DeviceStore;
-use super::store_writer::{DeviceStoreWriter, storage_failed};
 
 /// The resource of the one lease.
 pub(crate) const RESOURCE: &str = "control:global";
@@ -214,7 +214,7 @@ impl Controller {
             && let Err(unwritten) = self.writer.write(turn).await
         {
             if let Some(stored) = unwritten.on_disk {
-                self.state.lock().device.restore_persistent_state(stored);
+                self.state.lock().device.revert_persistent_state(stored);
             }
             return Err(storage_failed().into());
         }
@@ -235,7 +235,7 @@ impl Controller {
     }
 
     /// It is about to give it back, for this reason; or to ask for more time.
-    pub(super) fn update_request(&self, identity: &str, reason: Option<Arc<str>>, is_acquiring: bool) {
+    pub(super) fn update_lease_request(&self, identity: &str, reason: Option<Arc<str>>, is_acquiring: bool) {
         if let Some(claim) = self.state.lock().connections.get_mut(identity) {
             claim.reason = reason;
             claim.is_acquiring = is_acquiring;

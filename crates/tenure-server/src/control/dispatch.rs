@@ -8,8 +8,8 @@ use tokio_tungstenite::tungstenite::Message;
 
 use super::connection::Connection;
 use super::gateway::RelayHandle;
-use super::message::{self, CommandError, raw};
-use super::{authentication, lifecycle};
+use super::message::{self, CommandError, to_raw_json};
+use super::{authentication, lease_commands};
 use crate::app::App;
 use crate::http::json;
 
@@ -34,7 +34,7 @@ pub(super) async fn handle_text(app: &App, connection: &mut Connection, text: &s
 }
 
 pub(super) fn handle_frame(app: &App, connection: &Connection, bytes: &[u8]) -> Result<(), CommandError> {
-    lifecycle::require_control_permission(&connection.caller)?;
+    lease_commands::require_control_permission(&connection.caller)?;
     let permit = app.control.controller.permit_frame(&connection.identity)?;
     app.control.controller.accept_frame(permit, bytes)
 }
@@ -49,7 +49,7 @@ pub(super) fn relay(
     let (Some(gateway), Some(link)) = (&app.control.gateway, link) else { return Ok(()) };
     let class = gateway.classify_message(&message);
     if class != CommandClass::Reads {
-        lifecycle::require_control_permission(&connection.caller)?;
+        lease_commands::require_control_permission(&connection.caller)?;
     }
     let pass = app.control.controller.permit_websocket(&connection.identity, class)?;
     link.send(pass, message)
@@ -64,24 +64,24 @@ async fn obey(
     let row = command(&mut fields)?;
     let data = match row.name {
         "control.acquire" => {
-            return Ok(("control.acquired", lifecycle::acquire(app, connection, fields).await?));
+            return Ok(("control.acquired", lease_commands::acquire(app, connection, fields).await?));
         }
         "control.heartbeat" => {
-            return Ok(("control.heartbeatAck", lifecycle::heartbeat(app, connection, fields).await?));
+            return Ok(("control.heartbeatAck", lease_commands::heartbeat(app, connection, fields).await?));
         }
         "control.release" => {
-            return Ok(("control.released", lifecycle::release(app, connection, fields).await?));
+            return Ok(("control.released", lease_commands::release(app, connection, fields).await?));
         }
-        "control.status" => lifecycle::status(app),
-        "auth.status" => raw(&authentication::status(&connection.caller)),
-        "auth.login" => raw(&authentication::login(app, connection, fields)?),
-        "auth.logout" => raw(&authentication::logout(app, connection)?),
+        "control.status" => lease_commands::status(app),
+        "auth.status" => to_raw_json(&authentication::status(&connection.caller)),
+        "auth.login" => to_raw_json(&authentication::login(app, connection, fields)?),
+        "auth.logout" => to_raw_json(&authentication::logout(app, connection)?),
         name => {
             if row.may_change {
-                lifecycle::require_control_permission(&connection.caller)?;
+                lease_commands::require_control_permission(&connection.caller)?;
             }
             let pass = app.control.controller.permit_websocket(&connection.identity, row.class)?;
-            raw(&app.control.controller.execute(pass, name, fields).await?)
+            to_raw_json(&app.control.controller.execute(pass, name, fields).await?)
         }
     };
     Ok((row.name, data))

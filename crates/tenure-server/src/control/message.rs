@@ -76,7 +76,7 @@ pub(super) struct ReleaseResponse<'a> {
 /// The answer to `control.status`.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct Status<'a> {
+pub(super) struct StatusResponse<'a> {
     active: bool,
     lease_id: &'a str,
     scope: &'a str,
@@ -89,7 +89,7 @@ pub(super) struct Status<'a> {
     takeover_allowed: bool,
 }
 
-impl<'a> Status<'a> {
+impl<'a> StatusResponse<'a> {
     /// What there is at `now`. Where there is nothing, every field is there all the same, and empty.
     pub(super) fn new(
         held: Option<&'a ControlLease>,
@@ -116,7 +116,7 @@ impl<'a> Status<'a> {
 /// What everybody is told when the lease changes.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct StateChangedData<'a> {
+pub(super) struct ControlStateChangedData<'a> {
     active: bool,
     lease_id: &'a str,
     scope: &'a str,
@@ -132,7 +132,7 @@ pub(super) struct StateChangedData<'a> {
     counters: CounterSnapshot,
 }
 
-impl<'a> StateChangedData<'a> {
+impl<'a> ControlStateChangedData<'a> {
     pub(super) fn new(
         change: &'a super::lease_change::LeaseChange,
         now: Tick,
@@ -188,7 +188,7 @@ impl CommandError {
     /// The part `error` of what a WebSocket is told.
     pub(super) fn websocket_body(&self) -> Box<RawValue> {
         match self {
-            Self::Rejected(rejection) => raw(&rejection.websocket_body()),
+            Self::Rejected(rejection) => to_raw_json(&rejection.websocket_body()),
             Self::Problem(problem) => problem_body(problem),
         }
     }
@@ -196,7 +196,7 @@ impl CommandError {
     /// The part `error` of what REST is told.
     pub(super) fn rest_body(&self) -> Box<RawValue> {
         match self {
-            Self::Rejected(rejection) => raw(&rejection.rest_body()),
+            Self::Rejected(rejection) => to_raw_json(&rejection.rest_body()),
             Self::Problem(problem) => problem_body(problem),
         }
     }
@@ -211,7 +211,7 @@ impl CommandError {
 
 fn problem_body(problem: &Problem) -> Box<RawValue> {
     let (code, field) = (problem.code.as_str(), problem.field.as_deref());
-    raw(&ProblemBody { code, message: &problem.message, field })
+    to_raw_json(&ProblemBody { code, message: &problem.message, field })
 }
 
 /// What is said on a WebSocket.
@@ -240,13 +240,13 @@ pub(super) fn error(request_id: Option<&str>, blocked: &CommandError) -> String 
     text(&Envelope { r#type: "error", request_id, event, success: false, data, error: Some(&error) })
 }
 
-pub(super) fn broadcast(event: &str, data: &StateChangedData<'_>) -> String {
+pub(super) fn broadcast_message(event: &str, data: &ControlStateChangedData<'_>) -> String {
     let (request_id, error) = (None, None);
     let kind = "control.stateChanged";
     text(&Envelope { r#type: kind, request_id, event: Some(event), success: true, data: Some(data), error })
 }
 
-pub(super) fn raw(value: &impl Serialize) -> Box<RawValue> {
+pub(super) fn to_raw_json(value: &impl Serialize) -> Box<RawValue> {
     to_raw_value(value).expect("text, numbers and maps of text can be written as JSON")
 }
 

@@ -1,13 +1,13 @@
 //! The control face: one hand on the device, over WebSocket and REST.
 //!
 //! ```text
-//! message ──> session     one WebSocket, one command after the other, at a bounded pace
-//!             dispatch    read it, look it up in the table, ask the gate, obey
-//!             lifecycle   acquire, heartbeat, release, status: through the registrar, like any lease
-//! request ──> rest        the same commands under their addresses
-//!             gateway     or somebody else's device, behind the same lease
-//!             inputs      the knob and the serial port
-//!             controller  the device and whose hand is on it, behind one lock; listens to the ledger
+//! message ──> session         one WebSocket, one command after the other, at a bounded pace
+//!             dispatch        read it, look it up in the table, ask the gate, obey
+//!             lease_commands  acquire, heartbeat, release, status: through the registrar, like any lease
+//! request ──> rest            the same commands under their addresses
+//!             gateway         or somebody else's device, behind the same lease
+//!             inputs          the knob and the serial port
+//!             controller      the device and whose hand is on it, behind one lock; listens to the ledger
 //! ```
 //!
 //! What a lease changes for whom is said in `tenure-control`, in one table; nothing here decides it.
@@ -17,11 +17,13 @@ mod command_fields;
 mod connection;
 mod controller;
 mod counters;
+mod device_store;
+mod device_store_writer;
 mod dispatch;
 pub(crate) mod gateway;
 mod inputs;
 mod lease_change;
-mod lifecycle;
+mod lease_commands;
 mod message;
 mod ota_token;
 mod rate_limit;
@@ -29,8 +31,6 @@ mod reply_error;
 mod rest;
 mod session;
 mod settings;
-mod store;
-mod store_writer;
 mod websocket;
 
 use std::path::Path;
@@ -43,6 +43,8 @@ use tenure_core::kernel::{Command, Fence, Principal, Resource, RevocationCause, 
 
 use self::controller::ControlLeaseTerms;
 pub(crate) use self::controller::{Controller, DOMAIN};
+use self::device_store::DeviceStore;
+pub use self::device_store::DeviceStoreError;
 use self::gateway::Gateway;
 use self::inputs::LocalInputs;
 use self::ota_token::OtaToken;
@@ -52,8 +54,6 @@ pub(crate) use self::rest::openapi::{
 };
 pub(crate) use self::rest::routes;
 pub use self::settings::{ControlSettings, RotaryEncoderSettings, SerialSettings};
-use self::store::DeviceStore;
-pub use self::store::DeviceStoreError;
 use crate::registrar::RegistrarHandle;
 
 pub(crate) struct ControlApi {

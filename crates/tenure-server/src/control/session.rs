@@ -18,7 +18,7 @@ use super::connection::Connection;
 use super::dispatch;
 use super::gateway::{Gateway, RelayHandle, request_id};
 use super::lease_change::LeaseChange;
-use super::message::{self, StateChangedData};
+use super::message::{self, ControlStateChangedData};
 use super::rate_limit::RateLimiter;
 use crate::app::App;
 use crate::http::accept::Stream;
@@ -183,13 +183,13 @@ impl ControlSession {
             return ControlFlow::Break(());
         };
         let controller = &self.app.control.controller;
-        let data = StateChangedData::new(
+        let data = ControlStateChangedData::new(
             &change,
             controller.now(),
             controller.terms.heartbeat_interval_ms,
             controller.counts(),
         );
-        let text = message::broadcast(change.event.as_str(), &data);
+        let text = message::broadcast_message(change.event.as_str(), &data);
         self.send(text).await
     }
 

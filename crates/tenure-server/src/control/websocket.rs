@@ -10,7 +10,7 @@ use tenure_api::Code;
 use super::connection::Connection;
 use super::session::ControlSession;
 use crate::app::App;
-use crate::http::accept::Upgrade;
+use crate::http::accept::ConnectionUpgrade;
 use crate::http::auth::Caller;
 use crate::http::response::HttpError;
 use crate::http::websocket::upgrade_response;
@@ -41,7 +41,7 @@ pub(super) async fn websocket(
 ) -> Result<Response, HttpError> {
     let no_connection = |problem: tenure_control::Problem| HttpError::new(Code::Unavailable, problem.message);
     let connection = Connection::new(app.clone(), caller).map_err(no_connection)?;
-    let upgrade = Upgrade::new(async move |stream, prefix, stop| {
+    let upgrade = ConnectionUpgrade::new(async move |stream, prefix, stop| {
         ControlSession::new(app, connection, stream, prefix).await.run(stop).await;
     });
     upgrade_response(&headers, upgrade)

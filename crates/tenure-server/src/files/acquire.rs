@@ -12,13 +12,13 @@ use tenure_core::kernel::{
 };
 use tenure_gate::paths::FileKey;
 
-use super::caller::{FileCaller, HookIdentity, absolute, strings};
+use super::caller::{HookIdentity, ResolvedFileCaller, parse_absolute_path, take_string_list};
 use super::guard_caller::{GuardRequest, UNNAMED};
 use super::local_process::LocalProcess;
 use super::resolve::RequestedPaths;
 use super::{
-    audit, blame, caller, identity, last_activity, liveness, resolve, spawn_blocking, submit, verdict,
-    watched_processes,
+    audit, blame, caller, last_activity, liveness, process_identity, resolve, spawn_blocking, submit,
+    verdict, watched_processes,
 };
 use crate::app::App;
 use crate::http::auth::Caller;
@@ -99,7 +99,7 @@ pub(super) async fn acquire(
 async fn acquire_resolved(
     app: &Arc<App>,
     caller: &Caller,
-    (file_caller, background): (&FileCaller, bool),
+    (file_caller, background): (&ResolvedFileCaller, bool),
     requested: &RequestedPaths,
 ) -> Result<(Vec<FileKey>, (FileOutcome, Tick)), HttpError> {
     let mut got = Vec::new();
@@ -128,7 +128,7 @@ async fn acquire_resolved(
 pub(super) async fn register_sessions(
     app: &Arc<App>,
     caller: &Caller,
-    file_caller: &FileCaller,
+    file_caller: &ResolvedFileCaller,
 ) -> Result<(), HttpError> {
     let root = file_caller.above.first().unwrap_or(&file_caller.own);
     if let Some(from) = unnamed(app, root)? {
@@ -149,7 +149,7 @@ pub(super) async fn register_sessions(
 
 /// The session without a name of the same process, if there is one.
 fn unnamed(app: &App, root: &FileSessionInfo) -> Result<Option<Holder>, HttpError> {
-    let Some(process) = identity::parse_process_key(&root.process) else { return Ok(None) };
+    let Some(process) = process_identity::parse_process_key(&root.process) else { return Ok(None) };
     let id = Holder::parse(&caller::session_id(&root.agent, UNNAMED, &process))?;
     let is_there = id != root.id && app.registrar.read(|state| state.file_session(&id).is_some());
     Ok(is_there.then_some(id))
@@ -162,12 +162,12 @@ async fn look(app: &Arc<App>, requested: &RequestedPaths) -> Result<Vec<FileKey>
 
 fn read(mut fields: Fields) -> Result<AcquireFilesRequest, HttpError> {
     let spoken = fields.read_object("speaker", HookIdentity::read)?;
-    let cwd: PathBuf = absolute(&fields.text("cwd")?, "cwd")?;
-    let paths = strings(&mut fields, "paths", MAX_FILES)?;
-    let entries = strings(&mut fields, "entries", MAX_FILES)?;
+    let cwd: PathBuf = parse_absolute_path(&fields.text("cwd")?, "cwd")?;
+    let paths = take_string_list(&mut fields, "paths", MAX_FILES)?;
+    let entries = take_string_list(&mut fields, "entries", MAX_FILES)?;
     let whole = fields.optional_flag("whole")?.unwrap_or(false);
     let guarded = GuardRequest::read(&mut fields)?;
-    fields.finish()?;
+    fields.reject_remaining()?;
     if guarded.is_some() != spoken.is_guard() {
         return Err(HttpError::invalid("process", "is what a guard says, and nobody else"));
     }

@@ -10,7 +10,7 @@ use tenure_api::{Code, FileView};
 use tenure_core::kernel::{FileCommand, FileOutcome, Holder, KernelState as Kernel};
 use tenure_core::rules::names::check_name;
 
-use super::caller::absolute;
+use super::caller::parse_absolute_path;
 use super::list::{FileQuery, file_view};
 use super::local_process::LocalProcess;
 use super::{liveness, resolve, spawn_blocking, submit};
@@ -36,8 +36,8 @@ pub(super) async fn give(
     body: JsonBody,
 ) -> Result<Response, HttpError> {
     let mut fields = body.fields;
-    let (path, to) = (absolute(&fields.text("path")?, "path")?, fields.text("to")?);
-    fields.finish()?;
+    let (path, to) = (parse_absolute_path(&fields.text("path")?, "path")?, fields.text("to")?);
+    fields.reject_remaining()?;
     local.require_human(&app)?;
     let to = app.registrar.read(|state| session_named(state, &to))?;
     if liveness::end_dead_sessions(&app, std::slice::from_ref(&to)).await.is_empty() {
@@ -72,8 +72,8 @@ pub(super) async fn force_release(
     body: JsonBody,
 ) -> Result<Response, HttpError> {
     let mut fields = body.fields;
-    let (path, reason) = (absolute(&fields.text("path")?, "path")?, fields.text("reason")?);
-    fields.finish()?;
+    let (path, reason) = (parse_absolute_path(&fields.text("path")?, "path")?, fields.text("reason")?);
+    fields.reject_remaining()?;
     check_name("reason", &reason)?;
     local.require_human(&app)?;
     let own = app.clone();

@@ -10,13 +10,13 @@ use axum::response::Response;
 use jiff::Timestamp;
 use tenure_api::{Blame, BlamedLine};
 use tenure_core::kernel::{Holder, Resource};
-use tenure_gate::blame::{Author, LineAttribution, LineAuthor};
+use tenure_gate::blame::{AgentAuthor, LineAttribution, LineAuthor};
 use tenure_gate::git;
 use tenure_gate::paths::FileKey;
 
 use super::list::{FileQuery, file_view};
 use super::local_process::LocalProcess;
-use super::{FilesApi, contents, spawn_blocking, view};
+use super::{FilesApi, known_contents, spawn_blocking, view};
 use crate::app::App;
 use crate::http::auth::Caller;
 use crate::http::response::{HttpError, json};
@@ -94,7 +94,7 @@ pub(super) async fn forget(app: &Arc<App>, resources: Vec<Resource>) {
 }
 
 /// Nothing depends on it: what cannot be written down is not known later.
-async fn write_down(app: &Arc<App>, author: Option<Author>, files: Vec<(String, PathBuf)>) {
+async fn write_down(app: &Arc<App>, author: Option<AgentAuthor>, files: Vec<(String, PathBuf)>) {
     let (Some(author), false) = (author, files.is_empty()) else { return };
     let app = app.clone();
     let written = tokio::task::spawn_blocking(move || {
@@ -114,24 +114,24 @@ async fn write_down(app: &Arc<App>, author: Option<Author>, files: Vec<(String, 
     let _ = written.await;
 }
 
-fn author_of(app: &App, session: &Holder) -> Option<Author> {
+fn author_of(app: &App, session: &Holder) -> Option<AgentAuthor> {
     app.registrar.read(|state| {
         let session = state.file_session(session)?;
         let task = Some(session.task.to_string()).filter(|task| !task.is_empty());
         let wall = state.clock().map_or(0, |clock| clock.anchor.wall_time_of(session.seen_at));
         let (name, agent) = (session.session.to_string(), session.agent.to_string());
-        Some(Author { session: name, agent, at: wall / 1_000_000, task })
+        Some(AgentAuthor { session: name, agent, at: wall / 1_000_000, task })
     })
 }
 
 /// Whoever changed a file when nobody had it.
-fn unknown_author() -> Author {
-    Author { session: String::new(), agent: String::new(), at: 0, task: None }
+fn unknown_author() -> AgentAuthor {
+    AgentAuthor { session: String::new(), agent: String::new(), at: 0, task: None }
 }
 
 fn content_of(path: &std::path::Path) -> Option<Vec<u8>> {
     let mut content = Vec::new();
-    contents::open(path, MAX_FILE_BYTES)?.read_to_end(&mut content).ok()?;
+    known_contents::open(path, MAX_FILE_BYTES)?.read_to_end(&mut content).ok()?;
     Some(content)
 }
 

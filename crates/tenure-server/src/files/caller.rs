@@ -7,8 +7,8 @@ use tenure_core::kernel::{FileSessionInfo, Holder};
 use tenure_gate::coding_agent::CodingAgent;
 use tenure_gate::process::{ProcessId, ancestor_agent};
 
-use super::identity;
 use super::local_process::LocalProcess;
+use super::process_identity;
 use crate::http::fields::Fields;
 use crate::http::response::HttpError;
 
@@ -29,7 +29,7 @@ pub(super) struct HookIdentity {
 }
 
 /// A session, and the sessions above it that have to be known first.
-pub(super) struct FileCaller {
+pub(super) struct ResolvedFileCaller {
     pub(super) own: FileSessionInfo,
     pub(super) above: Vec<FileSessionInfo>,
 }
@@ -44,7 +44,7 @@ impl HookIdentity {
             parent: name(&mut fields, "parent")?,
             task: fields.optional_text("task")?.map(|task| task_of(&task)),
         };
-        fields.finish()?;
+        fields.reject_remaining()?;
         if !spoken.is_guard() {
             spoken.agent.parse::<CodingAgent>().map_err(|reason| HttpError::invalid("agent", &reason))?;
         }
@@ -57,14 +57,14 @@ impl HookIdentity {
     }
 
     /// Who that is. It looks at processes, so not on a thread that others wait for.
-    pub(super) fn resolve(self, local: LocalProcess) -> Result<FileCaller, HttpError> {
+    pub(super) fn resolve(self, local: LocalProcess) -> Result<ResolvedFileCaller, HttpError> {
         let unknown = |error: std::io::Error| HttpError::invalid("speaker", &error.to_string());
         let found = ancestor_agent(local.pid, self.agent.parse().ok()).map_err(unknown)?;
         self.for_process(&found.process)
     }
 
-    pub(super) fn for_process(self, owner: &ProcessId) -> Result<FileCaller, HttpError> {
-        let process = identity::process_key(owner);
+    pub(super) fn for_process(self, owner: &ProcessId) -> Result<ResolvedFileCaller, HttpError> {
+        let process = process_identity::process_key(owner);
         let root = session_id(&self.agent, &self.session, owner);
         let text = |text: &str| -> Arc<str> { text.into() };
         let introduction = |id: String, parent: Option<&str>, session: &str, task: Option<Arc<str>>| {
@@ -79,7 +79,10 @@ impl HookIdentity {
         };
         let task = self.task.as_deref().map(text);
         let Some(subagent) = &self.subagent else {
-            return Ok(FileCaller { own: introduction(root, None, &self.session, task)?, above: Vec::new() });
+            return Ok(ResolvedFileCaller {
+                own: introduction(root, None, &self.session, task)?,
+                above: Vec::new(),
+            });
         };
         let mut above = vec![introduction(root.clone(), None, &self.session, None)?];
         let mut parent = root.clone();
@@ -91,7 +94,7 @@ impl HookIdentity {
             parent = id;
         }
         let id = format!("{root}/{subagent}");
-        Ok(FileCaller { own: introduction(id, Some(&parent), &self.session, task)?, above })
+        Ok(ResolvedFileCaller { own: introduction(id, Some(&parent), &self.session, task)?, above })
     }
 }
 
@@ -121,13 +124,13 @@ fn task_of(text: &str) -> String {
 }
 
 /// A path that does not depend on who asks from where.
-pub(super) fn absolute(text: &str, field: &str) -> Result<PathBuf, HttpError> {
+pub(super) fn parse_absolute_path(text: &str, field: &str) -> Result<PathBuf, HttpError> {
     let path = PathBuf::from(text);
     if path.is_absolute() { Ok(path) } else { Err(HttpError::invalid(field, "must be an absolute path")) }
 }
 
 /// A list of texts, which may be missing.
-pub(super) fn strings(
+pub(super) fn take_string_list(
     fields: &mut Fields,
     name: &'static str,
     max_entries: usize,

@@ -11,9 +11,9 @@ use tenure_api::{CommitResult, HeldFileView};
 use tenure_core::kernel::{FileCommand, FileOutcome, Holder, Resource};
 use tenure_gate::paths::{FileKey, PathTarget, target_of, work_tree_of};
 
-use super::caller::{absolute, strings};
+use super::caller::{parse_absolute_path, take_string_list};
 use super::local_process::LocalProcess;
-use super::{blame, identity, idle_release, liveness, spawn_blocking, submit, view, violations};
+use super::{blame, idle_release, liveness, process_identity, spawn_blocking, submit, view, violations};
 use crate::app::App;
 use crate::http::auth::Caller;
 use crate::http::body::ManifestBody;
@@ -81,7 +81,7 @@ pub(super) async fn commit(
         spawn_blocking(move || {
             Ok(holders
                 .iter()
-                .flat_map(|holder| idle_release::open_resources(&app, holder))
+                .flat_map(|holder| idle_release::resources_open_for_writing(&app, holder))
                 .collect::<Vec<_>>())
         })
         .await?
@@ -112,7 +112,7 @@ pub(super) async fn commit(
     let resources = foreign.iter().map(|(resource, _)| resource.clone());
     let resources = resources.filter(|resource| app.files.violations.is_new(resource, now)).collect();
     let detail = "it was committed by somebody else than its owner";
-    violations::report(&app, resources, sessions.first().cloned(), detail);
+    violations::report_violations(&app, resources, sessions.first().cloned(), detail);
     report.foreign = held_by_views(&app, foreign).await?;
     Ok(json(StatusCode::OK, &report))
 }
@@ -173,14 +173,14 @@ async fn held_by_views(
 ) -> Result<Vec<HeldFileView>, HttpError> {
     let (own, now) = (app.clone(), app.registrar.now());
     spawn_blocking(move || {
-        Ok(held.iter().map(|(resource, holder)| view::held_by(&own, resource, holder, now)).collect())
+        Ok(held.iter().map(|(resource, holder)| view::held_file_view(&own, resource, holder, now)).collect())
     })
     .await
 }
 
 /// The sessions in whose name a process commits: one, or none if no agent that is known is above it.
 fn committers(app: &App, local: LocalProcess, hint: Option<&str>) -> Vec<Holder> {
-    identity::find_session(app, &identity::ancestry(local.pid), hint).into_iter().collect()
+    process_identity::find_session(app, &process_identity::ancestry(local.pid), hint).into_iter().collect()
 }
 
 fn find(app: &App, committed: &CommitRequest) -> Result<Vec<HeldCommittedFile>, HttpError> {
@@ -234,15 +234,15 @@ fn is_foreign(app: &App, holder: &Holder, sessions: &[Holder]) -> bool {
 
 fn read(mut fields: Fields, is_done: bool) -> Result<CommitRequest, HttpError> {
     let committed = CommitRequest {
-        root: absolute(&fields.text("root")?, "root")?,
-        paths: strings(&mut fields, "paths", MAX_FILES)?,
+        root: parse_absolute_path(&fields.text("root")?, "root")?,
+        paths: take_string_list(&mut fields, "paths", MAX_FILES)?,
         dirty: if is_done {
-            strings(&mut fields, "dirty", MAX_FILES)?.into_iter().collect()
+            take_string_list(&mut fields, "dirty", MAX_FILES)?.into_iter().collect()
         } else {
             HashSet::new()
         },
         session: fields.optional_text("session")?,
     };
-    fields.finish()?;
+    fields.reject_remaining()?;
     Ok(committed)
 }

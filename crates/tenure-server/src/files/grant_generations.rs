@@ -12,7 +12,7 @@ use parking_lot::Mutex;
 use tenure_api::GrantGeneration;
 use tenure_core::kernel::{FileSession, Resource, Tick};
 
-use super::observer::FileListener;
+use super::file_event_observer::FileEventListener;
 
 /// Stands in the place of a process for all of them: its mark changes when a session gets a file.
 const ANY: &str = "any";
@@ -94,7 +94,7 @@ impl GrantGenerations {
     }
 }
 
-impl FileListener for GrantGenerations {
+impl FileEventListener for GrantGenerations {
     fn lease_began(&self) {
         self.invalidate(ANY);
     }

@@ -7,9 +7,9 @@ use tenure_core::kernel::FileSessionInfo;
 use tenure_gate::coding_agent::CodingAgent;
 use tenure_gate::process::{ProcessId, nearest_known_agent, process_of_thread};
 
-use super::caller::{FileCaller, HookIdentity};
+use super::caller::{HookIdentity, ResolvedFileCaller};
 use super::local_process::LocalProcess;
-use super::{identity, last_activity, spawn_blocking};
+use super::{last_activity, process_identity, spawn_blocking};
 use crate::app::App;
 use crate::http::fields::Fields;
 use crate::http::response::HttpError;
@@ -47,7 +47,7 @@ impl GuardRequest {
         app: &Arc<App>,
         local: LocalProcess,
         spoken: &HookIdentity,
-    ) -> Result<(FileCaller, Option<GrantGeneration>), HttpError> {
+    ) -> Result<(ResolvedFileCaller, Option<GrantGeneration>), HttpError> {
         let (own, guarded, spoken) = (app.clone(), *self, spoken.clone());
         spawn_blocking(move || {
             let guard = ProcessId::of(local.pid).map_err(|_| gone("the guard that asks"))?;
@@ -72,7 +72,7 @@ pub(super) async fn register_guard(app: &Arc<App>, local: LocalProcess) -> Resul
     spawn_blocking(move || {
         let guard = ProcessId::of(local.pid).map_err(|_| gone("the guard that asks"))?;
         if let Some((owner, _)) = nearest_known_agent(local.pid) {
-            own.files.guards.record(&identity::process_key(&owner), &guard);
+            own.files.guards.record(&process_identity::process_key(&owner), &guard);
         }
         Ok(())
     })
@@ -84,7 +84,7 @@ fn find(
     guard: &ProcessId,
     guarded: GuardRequest,
     spoken: &HookIdentity,
-) -> Result<FileCaller, HttpError> {
+) -> Result<ResolvedFileCaller, HttpError> {
     // A thread is of its process.
     let leader = process_of_thread(guarded.process).ok_or_else(|| gone("the process that is meant"))?;
     let process = ProcessId::of(leader).map_err(|_| gone("the process that is meant"))?;
@@ -111,10 +111,10 @@ fn find(
                 parent: session.parent,
                 agent: session.agent,
                 session: session.session,
-                process: identity::process_key(&owner).into(),
+                process: process_identity::process_key(&owner).into(),
                 task: None,
             };
-            Ok(FileCaller { own, above: Vec::new() })
+            Ok(ResolvedFileCaller { own, above: Vec::new() })
         }
         None => HookIdentity { session: UNNAMED.to_owned(), subagent: None, parent: None, ..spoken }
             .for_process(&owner),

@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use tenure_core::kernel::{Holder, Resource};
 use tenure_gate::process::{Liveness, ProcessId, open_for_writing};
 
-use super::{FilesApi, identity};
+use super::{FilesApi, process_identity};
 use crate::app::App;
 
 /// From so many on, those that are gone are forgotten.
@@ -62,7 +62,7 @@ impl GuardRegistry {
 
     /// A guard speaks for this owner. It writes to the disk if that is new.
     pub(super) fn record(&self, owner: &str, guard: &ProcessId) {
-        let name = identity::process_key(guard);
+        let name = process_identity::process_key(guard);
         let mut agents = self.agents.lock();
         // One that speaks for itself is its own owner, and nothing has to be remembered.
         if name == owner || agents.get(&name).is_some_and(|known| known.has(owner)) {
@@ -71,7 +71,8 @@ impl GuardRegistry {
         if agents.len() >= PRUNE_THRESHOLD {
             agents.retain(|guard, _| is_alive(guard));
         }
-        let is_above = identity::parse_process_key(owner).is_some_and(|owner| guard.is_descendant(&owner));
+        let is_above =
+            process_identity::parse_process_key(owner).is_some_and(|owner| guard.is_descendant(&owner));
         let known = agents.entry(name).or_default();
         if is_above {
             known.above = Some(owner.to_owned());
@@ -84,9 +85,9 @@ impl GuardRegistry {
     /// The agent that this guard was started by, if there was one. For an orphan also the one agent that was ever started in
     /// it: of several, nobody can say whose it is.
     pub(super) fn owner_of(&self, guard: &ProcessId, orphan: bool) -> Option<ProcessId> {
-        let agents = self.agents.lock().get(&identity::process_key(guard)).cloned()?;
+        let agents = self.agents.lock().get(&process_identity::process_key(guard)).cloned()?;
         let alone = agents.below.first().filter(|_| orphan && agents.below.len() == 1);
-        agents.above.as_ref().or(alone).and_then(|owner| identity::parse_process_key(owner))
+        agents.above.as_ref().or(alone).and_then(|owner| process_identity::parse_process_key(owner))
     }
 
     /// The guards of this owner that live.
@@ -95,7 +96,7 @@ impl GuardRegistry {
             let agents = self.agents.lock();
             agents.iter().filter(|(_, known)| known.has(owner)).map(|(guard, _)| guard.clone()).collect()
         };
-        let processes = found.iter().filter_map(|guard| identity::parse_process_key(guard));
+        let processes = found.iter().filter_map(|guard| process_identity::parse_process_key(guard));
         processes.filter(|guard| guard.liveness() != Liveness::Dead).collect()
     }
 
@@ -112,7 +113,7 @@ impl GuardRegistry {
 }
 
 fn is_alive(process: &str) -> bool {
-    identity::parse_process_key(process).is_some_and(|process| process.liveness() != Liveness::Dead)
+    process_identity::parse_process_key(process).is_some_and(|process| process.liveness() != Liveness::Dead)
 }
 
 /// What cannot be kept is known as long as the server lives.
@@ -167,9 +168,10 @@ mod tests {
     #[test]
     fn the_agents_of_a_guard_are_known_after_a_restart() {
         let folder = tempfile::tempdir().unwrap();
-        let (guard, owner) = (ProcessId::own().unwrap(), identity::process_key(&ProcessId::of(1).unwrap()));
+        let (guard, owner) =
+            (ProcessId::own().unwrap(), process_identity::process_key(&ProcessId::of(1).unwrap()));
         let mut inside = std::process::Command::new("sleep").arg("60").spawn().unwrap();
-        let other = identity::process_key(&ProcessId::of(inside.id()).unwrap());
+        let other = process_identity::process_key(&ProcessId::of(inside.id()).unwrap());
         GuardRegistry::open(folder.path()).record(&other, &guard);
         let owner_of =
             |orphan| GuardRegistry::open(folder.path()).owner_of(&guard, orphan).map(|owner| owner.pid);
@@ -185,7 +187,7 @@ mod tests {
         assert_eq!(GuardRegistry::open(folder.path()).guards_of(&other), vec![guard.clone()]);
         inside.kill().unwrap();
         inside.wait().unwrap();
-        guards.record(&identity::process_key(&guard), &guard);
+        guards.record(&process_identity::process_key(&guard), &guard);
         assert_eq!(guards.owner_of(&guard, false), None, "a guard that speaks for itself");
     }
 }

@@ -12,12 +12,12 @@ use tenure_core::kernel::{FileCommand, FileSessionActivity, FileSessionEnd, Hold
 use tenure_gate::paths::FileKey;
 
 use super::acquire::register_sessions;
-use super::caller::{FileCaller, HookIdentity, absolute, strings};
+use super::caller::{HookIdentity, ResolvedFileCaller, parse_absolute_path, take_string_list};
 use super::local_process::LocalProcess;
 use super::resolve::RequestedPaths;
 use super::{
-    audit, blame, contents, guard_caller, guards, last_activity, liveness, resolve, spawn_blocking, submit,
-    watched_processes,
+    audit, blame, guard_caller, guards, known_contents, last_activity, liveness, resolve, spawn_blocking,
+    submit, watched_processes,
 };
 use crate::app::App;
 use crate::http::auth::Caller;
@@ -59,10 +59,10 @@ pub(super) async fn report_event(
 ) -> Result<Response, HttpError> {
     let spoken = fields.read_object("speaker", HookIdentity::read)?;
     let event = read_event(&fields.text("event")?)?;
-    let cwd = fields.optional_text("cwd")?.map(|cwd| absolute(&cwd, "cwd")).transpose()?;
-    let paths = strings(&mut fields, "paths", MAX_FILES)?;
+    let cwd = fields.optional_text("cwd")?.map(|cwd| parse_absolute_path(&cwd, "cwd")).transpose()?;
+    let paths = take_string_list(&mut fields, "paths", MAX_FILES)?;
     let detail = fields.optional_text("detail")?.unwrap_or_default();
-    fields.finish()?;
+    fields.reject_remaining()?;
     let detail: String = detail.chars().filter(|character| !character.is_control()).take(200).collect();
     if spoken.is_guard() {
         // A guard says nothing of sessions, but whom it speaks for.
@@ -121,7 +121,7 @@ pub(super) async fn report_event(
 
 /// A session is over. What its guards still have open is waited for, while nobody waits for us; its process may end meanwhile,
 /// which is waited for in the same way.
-async fn end(app: &Arc<App>, file_caller: &FileCaller, detail: &str) {
+async fn end(app: &Arc<App>, file_caller: &ResolvedFileCaller, detail: &str) {
     let (session, process) = (file_caller.own.id.clone(), file_caller.own.process.clone());
     if app.files.guards.guards_of(&process).is_empty() {
         liveness::end(app, vec![session], FileSessionEnd::Ended, detail).await;
@@ -137,7 +137,7 @@ async fn end(app: &Arc<App>, file_caller: &FileCaller, detail: &str) {
 async fn record_activity(
     app: &Arc<App>,
     caller: &Caller,
-    file_caller: &FileCaller,
+    file_caller: &ResolvedFileCaller,
     sign: FileSessionActivity,
 ) -> Result<(), HttpError> {
     register_sessions(app, caller, file_caller).await?;
@@ -171,7 +171,7 @@ fn record_contents(
         resolve::resolve_paths(app, &RequestedPaths { cwd, paths: paths.to_vec(), entries: Vec::new() })?;
     for file in &files {
         if let (Some(content), Ok(resource)) =
-            (contents::hash_file(&file.absolute), Resource::parse(&file.resource))
+            (known_contents::hash_file(&file.absolute), Resource::parse(&file.resource))
         {
             app.files.known_contents.record(session, &resource, content);
         }

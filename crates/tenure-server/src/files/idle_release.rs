@@ -10,7 +10,7 @@ use tenure_core::kernel::{
 use tenure_gate::process::open_for_writing;
 use tokio::sync::{Notify, RwLock, RwLockWriteGuard};
 
-use super::{FilesApi, identity, liveness, watched_processes};
+use super::{FilesApi, liveness, process_identity, watched_processes};
 use crate::app::App;
 
 /// How often is looked again at what could not be let go of yet.
@@ -87,7 +87,7 @@ async fn release_idle(app: &Arc<App>, session: Holder, turn_ended_at: Tick) -> b
     invalidate_grants(app, std::slice::from_ref(&session)).await;
     let looked = {
         let (app, session) = (app.clone(), session.clone());
-        tokio::task::spawn_blocking(move || open_resources(&app, &session))
+        tokio::task::spawn_blocking(move || resources_open_for_writing(&app, &session))
     };
     let Ok(keep) = looked.await else { return false };
     let keeps_all = app
@@ -138,9 +138,9 @@ pub(super) async fn invalidate_grants(app: &App, sessions: &[Holder]) {
 }
 
 /// What the process of a session, or one that it started, still has open for writing.
-pub(super) fn open_resources(app: &App, session: &Holder) -> Vec<Resource> {
+pub(super) fn resources_open_for_writing(app: &App, session: &Holder) -> Vec<Resource> {
     let found = app.registrar.read(|state: &KernelState| {
-        let process = identity::parse_process_key(&state.file_session(session)?.process)?;
+        let process = process_identity::parse_process_key(&state.file_session(session)?.process)?;
         let held: Vec<Resource> =
             state.leases_of_holder(session).map(|lease| lease.resource.clone()).collect();
         Some((process, held))
@@ -150,7 +150,7 @@ pub(super) fn open_resources(app: &App, session: &Holder) -> Vec<Resource> {
         held.iter().filter_map(|name| Some((FilesApi::identity_of(app, name)?, name))).collect();
     let identities: Vec<_> = known.iter().map(|(identity, _)| *identity).collect();
     // What goes on in the background of a guard is no longer below the agent.
-    let guards = app.files.guards.guards_of(&identity::process_key(&process));
+    let guards = app.files.guards.guards_of(&process_identity::process_key(&process));
     let mut open = open_for_writing(&process, &identities);
     for guard in guards {
         let more = open_for_writing(&guard, &identities);

@@ -8,8 +8,8 @@ use tenure_core::kernel::{Fence, FileSession, Holder, Resource, Tick};
 use tenure_gate::process::ProcessId;
 use tokio::sync::RwLock;
 
-use super::identity;
-use super::observer::FileListener;
+use super::file_event_observer::FileEventListener;
+use super::process_identity;
 use crate::app::App;
 
 /// Those who ask share a turn; whoever lets go has one alone.
@@ -52,14 +52,14 @@ pub(super) fn record_activity(app: &App, process: &Arc<str>, session: &Holder) {
 
 /// The session of this process that lives and was heard of last.
 pub(super) fn last_session(app: &App, process: &ProcessId) -> Option<FileSession> {
-    let text: Arc<str> = identity::process_key(process).into();
+    let text: Arc<str> = process_identity::process_key(process).into();
     let noted = app.files.last_activity.0.lock().get(&text).cloned();
     app.registrar.read(|state| {
         if let Some(session) = noted.and_then(|id| state.file_session(&id)) {
             return Some(session.clone());
         }
         let is_its = |session: &&FileSession| {
-            identity::parse_process_key(&session.process).is_some_and(|other| other.is_same(process))
+            process_identity::parse_process_key(&session.process).is_some_and(|other| other.is_same(process))
         };
         state.file_sessions().filter(is_its).max_by_key(|session| session.seen_at).cloned()
     })
@@ -79,7 +79,7 @@ impl LastHolders {
     }
 }
 
-impl FileListener for LastHolders {
+impl FileEventListener for LastHolders {
     fn lease_ended(&self, resource: &Resource, session: &FileSession, _: Tick) {
         let mut lasts = self.0.lock();
         if lasts.len() >= MAX_ENTRIES {

@@ -12,13 +12,13 @@ use tenure_api::{FileSessionView, FileStatus, FilesOverview};
 use tenure_core::kernel::{FileSession, Resource};
 use tenure_gate::paths::FileKey;
 
-use super::caller::absolute;
+use super::caller::parse_absolute_path;
 use super::local_process::LocalProcess;
 use super::view::HeldFileSnapshot;
 use super::{FilesApi, resolve, spawn_blocking, view};
 use crate::app::App;
 use crate::http::auth::Caller;
-use crate::http::fields::query;
+use crate::http::fields::parse_query;
 use crate::http::response::{HttpError, json};
 
 /// Which of all.
@@ -48,8 +48,8 @@ impl FileQuery {
     }
 
     pub(super) async fn read(app: &Arc<App>, uri: &Uri) -> Result<FileKey, HttpError> {
-        let FileQuery { path } = query(uri)?;
-        let (path, app) = (absolute(&path, "path")?, app.clone());
+        let FileQuery { path } = parse_query(uri)?;
+        let (path, app) = (parse_absolute_path(&path, "path")?, app.clone());
         spawn_blocking(move || Self::resolve(&app, &path)).await
     }
 }
@@ -71,8 +71,8 @@ pub(super) async fn list(
     uri: Uri,
 ) -> Result<Response, HttpError> {
     let now = app.registrar.now();
-    let FilesQuery { below } = query(&uri)?;
-    let below = below.map(|below| absolute(&below, "below")).transpose()?;
+    let FilesQuery { below } = parse_query(&uri)?;
+    let below = below.map(|below| parse_absolute_path(&below, "below")).transpose()?;
     let has_standing = below.is_some() && local.is_ok();
     if has_standing {
         // It may write to the disk, so not while the state is read.

@@ -10,7 +10,7 @@ use tenure_core::kernel::{
 use tenure_gate::process::Liveness;
 use tenure_registrar::Reply;
 
-use super::{guards, identity, submit};
+use super::{guards, process_identity, submit};
 use crate::app::App;
 use crate::http::auth::Caller;
 use crate::http::response::HttpError;
@@ -65,7 +65,7 @@ pub(super) async fn execute_with_liveness_checks(
 
 /// Whether the process of a session lives. One that stands still does.
 pub(super) fn is_alive(process: &str) -> bool {
-    identity::parse_process_key(process).is_some_and(|process| process.liveness() != Liveness::Dead)
+    process_identity::parse_process_key(process).is_some_and(|process| process.liveness() != Liveness::Dead)
 }
 
 /// Ends sessions. Says whether that is in the ledger.

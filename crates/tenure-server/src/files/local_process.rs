@@ -5,7 +5,7 @@ use axum::http::request::Parts;
 use tenure_api::Code;
 use tenure_gate::process::{self, ProcessId};
 
-use super::identity;
+use super::process_identity;
 use crate::app::App;
 use crate::http::accept::Peer;
 use crate::http::response::HttpError;
@@ -37,7 +37,7 @@ impl LocalProcess {
         let agents: Vec<ProcessId> = app.registrar.read(|state| {
             state
                 .file_sessions()
-                .filter_map(|session| identity::parse_process_key(&session.process))
+                .filter_map(|session| process_identity::parse_process_key(&session.process))
                 .collect()
         });
         if agents.is_empty() {

@@ -10,8 +10,8 @@
 //!             watching    resting     what ends by itself: with its process, or when nothing is heard
 //!             violations  what was changed all the same
 //!             audit       how that is seen: trees are watched in which agents are at work
-//!             observer    who is told of the end of a lease before anybody is answered
-//!             list  reports  people  blame     what a person sees, and may do
+//!             file_event_observer  who is told of the end of a lease before anybody is answered
+//!             list  blocker_reports  people  blame     what a person sees, and may do
 //! ```
 //!
 //! Nothing here decides who has a file: see `kernel/file` in the core. What it knows of the machine is in `tenure-gate`.
@@ -20,23 +20,23 @@ mod acquire;
 mod admin;
 pub(crate) mod audit;
 mod blame;
+mod blocker_reports;
 mod caller;
 mod commit;
-mod contents;
+mod file_event_observer;
 mod grant_generations;
 mod guard_caller;
 mod guards;
 mod hook_events;
-mod identity;
 pub(crate) mod idle_release;
 pub(crate) mod idle_shutdown;
+mod known_contents;
 mod last_activity;
 mod list;
 mod liveness;
 mod local_process;
-mod observer;
 mod process_exit;
-mod reports;
+mod process_identity;
 mod resolve;
 mod settings;
 mod verdict;
@@ -54,15 +54,15 @@ use tenure_gate::blame::AttributionStore;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use self::audit::Audit;
-use self::contents::KnownContents;
+use self::audit::WorkTreeAudit;
+pub(crate) use self::file_event_observer::{FileEventListener, FileEventObserver};
 pub(crate) use self::grant_generations::GrantGenerations;
 use self::guards::GuardRegistry;
 use self::idle_release::IdleRelease;
 pub(crate) use self::idle_shutdown::IdleShutdown;
+use self::known_contents::KnownContents;
 use self::last_activity::{LastActivity, LastHolders, ProcessLocks};
 pub(crate) use self::local_process::LocalProcess;
-pub(crate) use self::observer::{FileListener, FileObserver};
 pub use self::settings::FileSettings;
 use self::violations::ReportedViolations;
 use self::watched_processes::WatchedProcesses;
@@ -88,7 +88,7 @@ pub(crate) struct FilesApi {
     blame_folder: PathBuf,
     blame: OnceLock<Option<AttributionStore>>,
     violations: ReportedViolations,
-    audit: Audit,
+    audit: WorkTreeAudit,
     watched_processes: WatchedProcesses,
     idle_release: IdleRelease,
     /// Who asked when, and whether somebody wants the server to stop.
@@ -100,7 +100,7 @@ impl FilesApi {
     pub(crate) fn open(settings: FileSettings, data: &Path) -> Self {
         let folder = data.join("files");
         Self {
-            audit: Audit::new(settings.audit),
+            audit: WorkTreeAudit::new(settings.audit),
             settings,
             trees: WorkTreeRegistry::open(&folder),
             last_activity: LastActivity::default(),
@@ -119,7 +119,7 @@ impl FilesApi {
     }
 
     /// Who is told of what happens to files before anybody is answered.
-    pub(crate) fn listeners(&self) -> Vec<Arc<dyn FileListener>> {
+    pub(crate) fn listeners(&self) -> Vec<Arc<dyn FileEventListener>> {
         vec![self.grant_generations.clone(), self.last_holders.clone(), self.audit.recently_ended.clone()]
     }
 
@@ -150,9 +150,9 @@ pub(crate) fn routes() -> OpenApiRouter<Arc<App>> {
         .routes(routes!(list::list))
         .routes(routes!(list::show))
         .routes(routes!(blame::blame))
-        .routes(routes!(reports::list))
-        .routes(routes!(reports::show))
-        .routes(routes!(reports::resume))
+        .routes(routes!(blocker_reports::list))
+        .routes(routes!(blocker_reports::show))
+        .routes(routes!(blocker_reports::resume))
         .routes(routes!(admin::give))
         .routes(routes!(admin::force_release))
         .routes(routes!(admin::stop))

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
 
 use tenure_core::kernel::{FileRequest, Resource};
-use tenure_gate::paths::{FileKey, PathError, PathTarget, entry_of, target_of};
+use tenure_gate::paths::{FileKey, PathError, PathTarget, target_of, target_of_nofollow};
 
 use super::FilesApi;
 use crate::app::App;
@@ -36,7 +36,7 @@ pub(super) fn resolve_paths(app: &App, requested: &RequestedPaths) -> Result<Vec
         add("paths", index, target_of(Path::new(path), &requested.cwd))?;
     }
     for (index, path) in requested.entries.iter().enumerate() {
-        add("entries", index, entry_of(&requested.cwd.join(path)))?;
+        add("entries", index, target_of_nofollow(&requested.cwd.join(path)))?;
     }
     let mut files: Vec<FileKey> = files.into_values().collect();
     add_names_of_links(app, &mut files);

@@ -10,7 +10,7 @@ use tenure_gate::git;
 use tenure_gate::paths::FileKey;
 
 use super::last_activity::may_have_changed;
-use super::{contents, spawn_blocking, view, violations};
+use super::{known_contents, spawn_blocking, view, violations};
 use crate::app::App;
 use crate::http::reply_error::unexpected;
 use crate::http::response::HttpError;
@@ -52,7 +52,7 @@ async fn granted(
         let (app, session) = (app.clone(), session.clone());
         let stale = spawn_blocking(move || {
             let stale = |file: &&FileKey| {
-                let content = contents::hash_file(&file.absolute);
+                let content = known_contents::hash_file(&file.absolute);
                 let resource = Resource::parse(&file.resource).ok();
                 content.zip(resource).is_some_and(|(content, resource)| {
                     app.files.known_contents.is_stale(&session, &resource, content)
@@ -122,7 +122,7 @@ async fn with_held(
 ) -> Result<FileVerdict, HttpError> {
     let (own, circle) = (app.clone(), wait_cycle(app, &held));
     let shown = spawn_blocking(move || {
-        Ok(held.iter().map(|held| view::held_by(&own, &held.resource, &held.holder, now)).collect())
+        Ok(held.iter().map(|held| view::held_file_view(&own, &held.resource, &held.holder, now)).collect())
     });
     Ok(FileVerdict { held: shown.await?, circle, ..empty(app, session, kind) })
 }
@@ -161,7 +161,7 @@ fn apply_warn_only(app: &Arc<App>, session: &Holder, mut verdict: FileVerdict) -
         return verdict;
     }
     let resources = verdict.held.iter().filter_map(|held| Resource::parse(&held.resource).ok()).collect();
-    violations::report(app, resources, Some(session.clone()), "it was only warned, as configured");
+    violations::report_violations(app, resources, Some(session.clone()), "it was only warned, as configured");
     verdict.verdict = FileVerdictKind::Granted;
     verdict
 }

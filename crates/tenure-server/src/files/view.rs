@@ -5,7 +5,7 @@ use tenure_core::kernel::{self, Holder, KernelState, LeaseView, Resource, RetryT
 use tenure_gate::paths::FileKey;
 use tenure_gate::process::Liveness;
 
-use super::identity;
+use super::process_identity;
 use crate::app::App;
 use crate::clock::format_tick;
 
@@ -31,7 +31,7 @@ pub(super) fn root(app: &App, resource: &Resource) -> Option<String> {
 
 /// Whoever it is, as it is now. It looks at the process.
 pub(super) fn owner(owner: &kernel::FileOwner) -> FileOwner {
-    let process = identity::parse_process_key(&owner.process);
+    let process = process_identity::parse_process_key(&owner.process);
     let liveness = process.as_ref().map_or(Liveness::Dead, |process| process.liveness());
     FileOwner {
         agent: owner.agent.to_string(),
@@ -56,7 +56,7 @@ pub(super) fn owner_of(state: &KernelState, holder: &Holder) -> kernel::FileOwne
 }
 
 /// A file that somebody has who is in the way.
-pub(super) fn held_by(app: &App, resource: &Resource, holder: &Holder, now: Tick) -> HeldFileView {
+pub(super) fn held_file_view(app: &App, resource: &Resource, holder: &Holder, now: Tick) -> HeldFileView {
     let (found, since, seen) = app.registrar.read(|state| {
         let lease = state.file_lease(resource).filter(|(_, _, other)| *other == holder);
         let since = lease.map_or(now, |(_, since, _)| since);

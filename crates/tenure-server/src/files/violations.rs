@@ -20,7 +20,7 @@ const RETRY_DELAY: Duration = Duration::from_millis(50);
 
 /// Writes down that this happened to these files, one after the other, while nobody waits for it. Where there is no room for
 /// it, it is not written: there may be thousands, and the room that is left is for the ends of leases.
-pub(super) fn report(
+pub(super) fn report_violations(
     app: &Arc<App>,
     resources: Vec<Resource>,
     session: Option<Holder>,

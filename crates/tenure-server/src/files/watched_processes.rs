@@ -9,7 +9,7 @@ use tenure_core::kernel::FileSessionEnd;
 use tenure_gate::process::ProcessExitWatch;
 
 use super::process_exit::ProcessExitWatcher;
-use super::{guards, identity, liveness};
+use super::{guards, liveness, process_identity};
 use crate::app::App;
 
 /// How often is looked where the system tells nobody.
@@ -92,7 +92,8 @@ async fn watch_until_exit(app: Arc<App>, process: Arc<str>) {
 
 /// Returns when a process is dead.
 async fn wait_for_exit(app: &App, process: &str) {
-    let watch = identity::parse_process_key(process).and_then(|process| ProcessExitWatch::of(&process));
+    let watch =
+        process_identity::parse_process_key(process).and_then(|process| ProcessExitWatch::of(&process));
     if let Some(exited) = watch.and_then(|watch| app.files.watched_processes.exit_watcher.watch(watch)) {
         let _ = exited.await;
     }
@@ -118,7 +119,7 @@ pub(super) mod tests {
             parent: parent.map(|parent| Holder::parse(parent).unwrap()),
             agent: "claude".into(),
             session: "one".into(),
-            process: identity::process_key(process).into(),
+            process: process_identity::process_key(process).into(),
             task: None,
         }
     }

@@ -175,7 +175,7 @@ impl Fields {
     }
 
     /// Refuses what nobody took: a caller counts on what it asked for.
-    pub(crate) fn finish(self) -> Result<(), HttpError> {
+    pub(crate) fn reject_remaining(self) -> Result<(), HttpError> {
         let Some(name) = self.0.keys().next() else { return Ok(()) };
         let shown = without_long_words(name);
         Err(HttpError::invalid(&format!("{shown:?}"), "is not a field of this request; leave it out"))
@@ -183,7 +183,7 @@ impl Fields {
 }
 
 /// Reads the part of an address after `?`. A refusal says why, and repeats nothing that could be a secret.
-pub(crate) fn query<T: DeserializeOwned>(uri: &Uri) -> Result<T, HttpError> {
+pub(crate) fn parse_query<T: DeserializeOwned>(uri: &Uri) -> Result<T, HttpError> {
     let refused =
         |error: QueryRejection| HttpError::new(Code::Invalid, without_long_words(&error.body_text()));
     Query::try_from_uri(uri).map(|Query(parsed)| parsed).map_err(refused)
@@ -208,8 +208,9 @@ mod tests {
             without_long_words(&format!("unknown variant `{secret}`, expected")),
             "unknown variant … expected"
         );
-        let Err(refused) =
-            Fields::read(format!("{{\"{secret}\":1}}").as_bytes()).unwrap_or_else(|_| panic!()).finish()
+        let Err(refused) = Fields::read(format!("{{\"{secret}\":1}}").as_bytes())
+            .unwrap_or_else(|_| panic!())
+            .reject_remaining()
         else {
             panic!("it is not a field of anything")
         };

@@ -3,7 +3,7 @@
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 
-use crate::tls::Tls;
+use crate::tls::ReloadableTls;
 
 /// How this server is called on the network.
 pub(crate) struct HostNames {
@@ -11,12 +11,12 @@ pub(crate) struct HostNames {
     port: u16,
     /// Everything that is exactly right, in lower case.
     exact: Vec<String>,
-    tls: Option<Arc<Tls>>,
+    tls: Option<Arc<ReloadableTls>>,
 }
 
 impl HostNames {
     /// `hosts` is what else it is called, for instance by a proxy: with or without a port.
-    pub(crate) fn new(address: SocketAddr, hosts: &[String], tls: Option<Arc<Tls>>) -> Self {
+    pub(crate) fn new(address: SocketAddr, hosts: &[String], tls: Option<Arc<ReloadableTls>>) -> Self {
         let (port, scheme) = (address.port(), if tls.is_some() { "https" } else { "http" });
         let mut names = vec![address.ip().to_string(), "localhost".to_owned()];
         if let IpAddr::V6(ip) = address.ip() {
@@ -63,7 +63,7 @@ impl HostNames {
             None if self.port == default_port(self.scheme) => authority,
             None => return false,
         };
-        tls.is_for(name.trim_start_matches('[').trim_end_matches(']'))
+        tls.is_valid_for_host(name.trim_start_matches('[').trim_end_matches(']'))
     }
 }
 

@@ -80,7 +80,7 @@ fn current(app: &App) -> Registry {
     registry.register(
         "ledger_batches",
         "Durable writes since the start",
-        ConstCounter::new(feed.published_batches()),
+        ConstCounter::new(feed.published_batch_count()),
     );
     let control_events = app.control.controller.counters.events.clone();
     registry.register("control_events", "Control lease changes and blocked inputs", control_events);

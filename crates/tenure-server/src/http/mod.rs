@@ -39,9 +39,9 @@ use crate::{agents, control, files, intents};
 pub(crate) fn router(app: Arc<App>) -> Router {
     routes()
         .fallback(control::fallback)
-        .layer(from_fn_with_state(app.clone(), auth::require))
+        .layer(from_fn_with_state(app.clone(), auth::require_permission))
         .layer(from_fn_with_state(app.clone(), intents::lan_only))
-        .layer(from_fn_with_state(app.clone(), origin::check))
+        .layer(from_fn_with_state(app.clone(), origin::check_host_and_origin))
         .layer(from_fn_with_state(app.clone(), metrics::count))
         .with_state(app)
 }

@@ -15,7 +15,7 @@ use super::response::HttpError;
 use crate::app::App;
 
 /// Lets a request on only if it is meant for this server, and not sent by a page of another.
-pub(crate) async fn check(
+pub(crate) async fn check_host_and_origin(
     State(app): State<Arc<App>>,
     request: Request,
     next: Next,

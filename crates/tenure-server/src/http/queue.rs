@@ -12,7 +12,7 @@ use tenure_core::rules::overlap::overlaps;
 use tenure_core::rules::time::{is_expired, remaining};
 
 use super::auth::Caller;
-use super::fields::query;
+use super::fields::parse_query;
 use super::response::{HttpError, json};
 use crate::app::App;
 use crate::clock::format_tick;
@@ -49,7 +49,7 @@ pub(super) async fn queue(
 
 /// The resource in `?resource=`, if the caller may ask about it.
 pub(super) fn parse_resource_query(caller: &Caller, uri: &Uri) -> Result<Resource, HttpError> {
-    let query: QueueQuery = query(uri)?;
+    let query: QueueQuery = parse_query(uri)?;
     let resource = Resource::parse(&query.resource)?;
     caller.require_resource(resource.as_str())?;
     Ok(resource)

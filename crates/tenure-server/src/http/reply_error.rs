@@ -103,7 +103,7 @@ fn refused(rejection: Rejection, now: impl FnOnce() -> Tick) -> HttpError {
             let detail_text = format!("{detail}; the latest life known here is {epoch}; {remedy}");
             HttpError::new(Code::DigestStale, detail_text)
         }
-        Rejection::NoAuthority => no_authority(),
+        Rejection::NoAuthority => not_a_work_lease(),
         Rejection::AuthorityBound => {
             let remedy = "derive a lease for the other holder, or release this one and claim the work anew";
             HttpError::new(Code::AuthorityBound, format!("{detail}; {remedy}"))
@@ -163,7 +163,7 @@ pub(super) fn not_found() -> HttpError {
 }
 
 /// A lease that was acquired as any other.
-pub(super) fn no_authority() -> HttpError {
+pub(super) fn not_a_work_lease() -> HttpError {
     let detail = "the lease says nothing about what its holder may do; claim the work with /v1/work/claim";
     HttpError::new(Code::NoAuthority, detail)
 }

@@ -9,7 +9,7 @@ use tokio::sync::watch;
 use tokio_tungstenite::tungstenite::handshake::derive_accept_key;
 use tokio_tungstenite::tungstenite::protocol::WebSocketConfig;
 
-use super::accept::Upgrade;
+use super::accept::ConnectionUpgrade;
 use super::response::HttpError;
 
 /// A caller that takes nothing for so long is not there any more.
@@ -18,7 +18,10 @@ pub(crate) const WRITE_TIMEOUT: Duration = Duration::from_secs(10);
 pub(crate) const PING_INTERVAL: Duration = Duration::from_secs(30);
 
 /// The answer that agrees, after which the connection goes on with `upgrade`.
-pub(crate) fn upgrade_response(headers: &HeaderMap, upgrade: Upgrade) -> Result<Response, HttpError> {
+pub(crate) fn upgrade_response(
+    headers: &HeaderMap,
+    upgrade: ConnectionUpgrade,
+) -> Result<Response, HttpError> {
     let key = handshake(headers)?;
     let accept = HeaderValue::from_str(&derive_accept_key(key)).expect("base64 is visible ASCII");
     let mut response = Response::new(Body::empty());

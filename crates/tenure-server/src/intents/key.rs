@@ -76,7 +76,7 @@ fn message(intent: &Intent) -> String {
         profile.push(PARTS);
         profile.push_str(&hex::encode(Sha256::digest(intent.params.as_bytes())));
     }
-    format!("{CONTEXT}|{TYPE}|{}|{profile}|{}", target.id(), target.key_bucket())
+    format!("{CONTEXT}|{TYPE}|{}|{profile}|{}", target.id(), target.start_second())
 }
 
 #[cfg(test)]

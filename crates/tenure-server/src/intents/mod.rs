@@ -5,14 +5,14 @@
 //!             accept     read strictly, compute its key, let the kernel accept it or find what it became before
 //!             sessions   look at sessions, wait for their changes, stop them
 //! worker ───> office     in this process, or over worker/ from another: take, keep and finish sessions
-//!             changes    wakes whoever waits, when the ledger has it
+//!             long_poll  wakes whoever waits, when the ledger has it
 //! ```
 //!
 //! The ledger is the bus: what was accepted is published by being told on its feed. Nothing here knows of tuners.
 
-mod changes;
 mod key;
 mod lan;
+mod long_poll;
 mod parse;
 mod sessions;
 mod settings;
@@ -28,11 +28,11 @@ use tenure_core::kernel::TickDuration;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-pub(crate) use self::changes::Changes;
 use self::key::IntentKeyDeriver;
 pub use self::key::{EmptySecret, IntentSecret, IntentSecrets};
 pub(crate) use self::lan::lan_only;
 pub use self::lan::{InvalidNetwork, Network};
+pub(crate) use self::long_poll::IntentSessionWaker;
 pub use self::settings::IntentSettings;
 pub(crate) use self::view::view_of;
 pub use self::worker_api::WorkerApi;
@@ -49,13 +49,17 @@ pub(crate) struct IntentsApi {
     keys: IntentKeyDeriver,
     /// Whether an intent takes its lease when it is accepted, and not only when a worker takes it.
     api_leases: AtomicBool,
-    changes: Arc<Changes>,
+    session_waker: Arc<IntentSessionWaker>,
 }
 
 impl IntentsApi {
-    pub(crate) fn new(settings: IntentSettings, secrets: IntentSecrets, changes: Arc<Changes>) -> Self {
+    pub(crate) fn new(
+        settings: IntentSettings,
+        secrets: IntentSecrets,
+        session_waker: Arc<IntentSessionWaker>,
+    ) -> Self {
         let api_leases = AtomicBool::new(settings.api_leases);
-        Self { settings, keys: IntentKeyDeriver::new(secrets), api_leases, changes }
+        Self { settings, keys: IntentKeyDeriver::new(secrets), api_leases, session_waker }
     }
 
     /// From the next intent on, the lease is taken when it is accepted, or is not. What was accepted stays as it is.

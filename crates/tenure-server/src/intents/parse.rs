@@ -20,7 +20,7 @@ impl ParsedIntent {
             Some("stream.stop") => {
                 let session = fields.text("session_id")?;
                 fields.optional_text("correlationId")?;
-                fields.finish()?;
+                fields.reject_remaining()?;
                 Ok(Self::Stop(session))
             }
             Some(_) => Err(HttpError::invalid("type", "must be `stream.start` or `stream.stop`")),
@@ -39,7 +39,7 @@ fn start(mut fields: Fields) -> Result<Intent, HttpError> {
         correlation_id: fields.optional_text("correlationId")?,
         session_id: None,
     };
-    fields.finish()?;
+    fields.reject_remaining()?;
     let target = target(request.service_ref, request.recording_id, request.start_ms)?;
     let correlation = request.correlation_id.filter(|text| !text.is_empty());
     let intent = Intent {

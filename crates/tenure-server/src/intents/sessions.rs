@@ -9,11 +9,11 @@ use serde::Deserialize;
 use tenure_api::{IntentSessionList, IntentSessionView};
 use tenure_core::kernel::{self, Holder, IntentSession, IntentSessionState};
 
-use super::changes::{PollResult, wait};
+use super::long_poll::{PollResult, long_poll};
 use super::view::{clock_anchor, view_of};
 use crate::app::App;
 use crate::http::auth::Caller;
-use crate::http::fields::query;
+use crate::http::fields::parse_query;
 use crate::http::reply_error::no_such_session;
 use crate::http::response::{HttpError, json};
 
@@ -57,10 +57,10 @@ pub(super) async fn show(
     uri: Uri,
 ) -> Result<Response, HttpError> {
     let Path(id) = path.map_err(|_| no_such_session())?;
-    let SessionQuery { wait_ms, since } = query(&uri)?;
+    let SessionQuery { wait_ms, since } = parse_query(&uri)?;
     let wait_ms = validate_wait(wait_ms)?;
     let mut first = None;
-    let view = wait(&app, wait_ms, || {
+    let view = long_poll(&app, wait_ms, || {
         let (session, anchor) = app
             .registrar
             .read(|state| find(state, &caller, &id).map(|session| (session.clone(), clock_anchor(state))))?;
@@ -91,7 +91,7 @@ pub(super) async fn list(
     caller: Caller,
     uri: Uri,
 ) -> Result<Response, HttpError> {
-    let query: SessionsQuery = query(&uri)?;
+    let query: SessionsQuery = parse_query(&uri)?;
     let limit = query.limit.unwrap_or(MAX_LIMIT);
     if !(1..=MAX_LIMIT).contains(&limit) {
         return Err(HttpError::invalid("limit", &format!("must be from 1 to {MAX_LIMIT}")));

@@ -61,7 +61,7 @@ pub(super) fn accepted(
 }
 
 /// Where a session is, by what was asked or before it.
-pub(super) fn session_state(answer: &IntentOutcome) -> Result<IntentSessionStatus, HttpError> {
+pub(super) fn session_status(answer: &IntentOutcome) -> Result<IntentSessionStatus, HttpError> {
     let IntentOutcome::Current { state, end } = answer else { return Err(unexpected()) };
     let state = state.as_str().to_owned();
     Ok(IntentSessionStatus { state, reason: reason(*end), outcome: outcome(*end), taken: None })

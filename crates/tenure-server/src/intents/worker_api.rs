@@ -34,11 +34,14 @@ impl WorkerApi {
     }
 
     /// Which sessions changed, waiting for one if the request says so.
-    pub async fn changes(&self, request: &IntentSessionChangesRequest) -> Answer<IntentSessionChanges> {
+    pub async fn changed_sessions(
+        &self,
+        request: &IntentSessionChangesRequest,
+    ) -> Answer<IntentSessionChanges> {
         worker::changes(&self.app, request).await.map_err(problem)
     }
 
-    pub async fn take(&self, request: &IntentSessionTakeRequest) -> Answer<IntentSessionStatus> {
+    pub async fn take_session(&self, request: &IntentSessionTakeRequest) -> Answer<IntentSessionStatus> {
         worker::take(&self.app, request).await.map_err(problem)
     }
 
@@ -46,7 +49,7 @@ impl WorkerApi {
         worker::report_running(&self.app, request).await.map_err(problem)
     }
 
-    pub async fn finish(&self, request: &IntentSessionFinishRequest) -> Answer<IntentSessionStatus> {
+    pub async fn finish_session(&self, request: &IntentSessionFinishRequest) -> Answer<IntentSessionStatus> {
         worker::finish(&self.app, request).await.map_err(problem)
     }
 
@@ -56,7 +59,7 @@ impl WorkerApi {
     }
 
     /// The processes of these sessions were seen gone.
-    pub async fn wipe(&self, request: &IntentSessionWipeRequest) -> Answer<WipeResult> {
+    pub async fn wipe_sessions(&self, request: &IntentSessionWipeRequest) -> Answer<WipeResult> {
         worker::wipe(&self.app, request).await.map_err(problem)
     }
 

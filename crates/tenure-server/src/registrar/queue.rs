@@ -12,17 +12,17 @@ use tenure_registrar::runtime::{Response, WaitListener, WaitOutcome};
 use tokio::sync::oneshot;
 
 use super::RegistrarHandle;
-use super::retry_queue::{Recipient, RevokeOnDrop};
+use super::retry_queue::{GrantRecipient, RevokeOnDrop};
 
 /// The outcome of a request for leases.
 pub(crate) enum AcquireOutcome {
-    Granted(Grant),
+    Granted(PendingGrant),
     Queued(QueuedRequest),
     NotGranted(Reply),
 }
 
 /// Granted leases that the caller does not know of yet.
-pub(crate) struct Grant {
+pub(crate) struct PendingGrant {
     /// Their numbers, in the order asked for.
     pub(crate) leases: Vec<Fence>,
     /// When the caller's own request came in.
@@ -37,14 +37,14 @@ pub(crate) struct QueuedRequest {
     pub(crate) ticket: Ticket,
     /// When the caller's own request came in.
     pub(crate) stamp: Tick,
-    recipient: Recipient,
+    recipient: GrantRecipient,
     withdraw_on_drop: RevokeOnDrop,
     outcome: oneshot::Receiver<(WaitOutcome, RevokeOnDrop)>,
 }
 
 /// Whoever stands in line, for the writer.
 struct QueueWaiter {
-    recipient: Recipient,
+    recipient: GrantRecipient,
     sender: oneshot::Sender<(WaitOutcome, RevokeOnDrop)>,
 }
 
@@ -64,7 +64,7 @@ impl WaitListener for QueueWaiter {
 }
 
 pub(crate) enum QueueOutcome {
-    Granted(Box<Grant>),
+    Granted(Box<PendingGrant>),
     Ended(WaitEnd),
     /// The server stops. The place is kept if the request had a key.
     ServerShutdown {
@@ -88,7 +88,7 @@ impl RegistrarHandle {
         has_key: bool,
         command: Command,
     ) -> AcquireOutcome {
-        let recipient = Recipient { retry_queue: self.retry_queue.clone(), principal, has_key };
+        let recipient = GrantRecipient { retry_queue: self.retry_queue.clone(), principal, has_key };
         let (answer, answered) = oneshot::channel();
         let (sender, outcome) = oneshot::channel();
         let (to_answer, recovered_tickets) = (recipient.clone(), self.recovered_tickets.clone());
@@ -114,7 +114,7 @@ impl RegistrarHandle {
         };
         match response.reply.clone() {
             Reply::Answered { answer: CommandOutcome::Granted { leases }, stamp } => {
-                AcquireOutcome::Granted(Grant { leases, stamp, response, revoke_on_drop })
+                AcquireOutcome::Granted(PendingGrant { leases, stamp, response, revoke_on_drop })
             }
             Reply::Answered { answer: CommandOutcome::Queued { ticket, .. }, stamp } => {
                 AcquireOutcome::Queued(QueuedRequest {
@@ -158,7 +158,7 @@ impl RegistrarHandle {
                 let stamp = queued.stamp;
                 let answer = CommandOutcome::Granted { leases: leases.clone() };
                 let response = Response { reply: Reply::Answered { answer, stamp }, proof };
-                QueueOutcome::Granted(Box::new(Grant { leases, stamp, response, revoke_on_drop }))
+                QueueOutcome::Granted(Box::new(PendingGrant { leases, stamp, response, revoke_on_drop }))
             }
             WaitOutcome::Unserved(_) if is_shutting_down => QueueOutcome::ServerShutdown { has_key: false },
             WaitOutcome::Unserved(end) => QueueOutcome::Ended(end),

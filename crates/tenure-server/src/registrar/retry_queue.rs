@@ -108,14 +108,14 @@ impl Drop for RevokeOnDrop {
 
 /// For whom something is kept until it is delivered.
 #[derive(Clone)]
-pub(super) struct Recipient {
+pub(super) struct GrantRecipient {
     pub(super) retry_queue: RetryQueue,
     pub(super) principal: Principal,
     /// Whether the same request finds again what it was given: then nothing is taken back.
     pub(super) has_key: bool,
 }
 
-impl Recipient {
+impl GrantRecipient {
     pub(super) fn revoke_leases_on_drop(&self, leases: &[Fence]) -> RevokeOnDrop {
         self.revoke_on_drop(RevokeTarget::Leases(leases.to_vec()))
     }

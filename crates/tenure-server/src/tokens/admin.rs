@@ -7,7 +7,7 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use thiserror::Error;
 use zeroize::Zeroizing;
 
-use super::key::{digest, is_same};
+use super::lease_token_key::{digest, is_same};
 use crate::secret_file::{self, SecretFileError};
 
 const ADMIN_FILE: &str = "admin.token";

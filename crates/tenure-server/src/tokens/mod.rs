@@ -3,13 +3,13 @@
 //! Nothing here that is a secret has a `Debug`, and only digests of what callers present are kept.
 
 mod admin;
-mod file;
-mod key;
+mod lease_token_key;
 mod store;
 mod stored_token;
+mod token_file;
 
 pub use self::admin::{AdminToken, InvalidAdminToken};
-pub use self::file::TokenFileError;
-pub(crate) use self::key::TokenKey;
+pub(crate) use self::lease_token_key::LeaseTokenKey;
 pub(crate) use self::store::{CreateError, NewToken, TokenStore};
 pub(crate) use self::stored_token::{StoredToken, TokenClockReading, TokenScope, TokenScopes};
+pub use self::token_file::TokenFileError;

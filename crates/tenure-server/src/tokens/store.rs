@@ -12,9 +12,9 @@ use tenure_core::kernel::Principal;
 use zeroize::Zeroizing;
 
 use super::TokenScopes;
-use super::file::{self, TokenFileError};
-use super::key::{digest, is_same};
+use super::lease_token_key::{digest, is_same};
 use super::stored_token::{StoredToken, TokenClockReading};
+use super::token_file::{self, TokenFileError};
 use crate::secret_file::{self, SecretFileError};
 
 const FILE: &str = "api.tokens";
@@ -54,7 +54,7 @@ impl TokenStore {
     /// The tokens in a data directory.
     pub(crate) fn open(directory: &Path, now: TokenClockReading) -> Result<Self, TokenFileError> {
         let path = directory.join(FILE);
-        let tokens = file::read(&path, now)?;
+        let tokens = token_file::read(&path, now)?;
         let by_digest = tokens.into_iter().map(|token| (*token.digest.as_bytes(), Arc::new(token)));
         Ok(Self { path, by_digest: RwLock::new(by_digest.collect()), write_lock: Mutex::default() })
     }
@@ -150,7 +150,10 @@ impl TokenStore {
     }
 
     fn replace(&self, tokens: ByDigest, now: TokenClockReading) -> Result<(), SecretFileError> {
-        file::write(&self.path, tokens.values().filter(|token| token.is_valid(now) || token.is_revoked()))?;
+        token_file::write(
+            &self.path,
+            tokens.values().filter(|token| token.is_valid(now) || token.is_revoked()),
+        )?;
         *self.by_digest.write() = tokens;
         Ok(())
     }

@@ -2,7 +2,7 @@
 
 use serde_json::json;
 use tenure_testkit::event_stream::SseMessage;
-use tenure_testkit::{Response, TestServer, json_string, lease_request, listen};
+use tenure_testkit::{Response, TestServer, json_string, lease_request, open_event_stream};
 
 fn release(server: &TestServer, (id, token): &(String, String)) {
     assert_eq!(server.release(id, token).status, 200);
@@ -11,7 +11,7 @@ fn release(server: &TestServer, (id, token): &(String, String)) {
 #[test]
 fn every_event_contains_the_lease_as_it_was_right_after() {
     let server = TestServer::start();
-    let mut stream = listen(&server, "/v1/events", None);
+    let mut stream = open_event_stream(&server, "/v1/events", None);
     let lease = server.acquire("deploy:prod", "ci-42", 60_000);
     server.renew(&lease.0, &lease.1);
     server.renew(&lease.0, &lease.1);
@@ -35,14 +35,15 @@ fn every_event_contains_the_lease_as_it_was_right_after() {
     assert_eq!((&shown["remainingMs"], &shown["endedAt"]), (&json!(0), &released.data["at"]));
     assert_eq!(shown["renewalCount"], json!(2));
     // The same again from the ledger, by somebody who comes later.
-    let again = listen(&server, &format!("/v1/events?from={}", issued.seq()), None).next().unwrap();
+    let again =
+        open_event_stream(&server, &format!("/v1/events?from={}", issued.seq()), None).next().unwrap();
     assert_eq!(again.data, issued.data);
 }
 
 #[test]
 fn an_expiry_is_published() {
     let server = TestServer::start();
-    let mut stream = listen(&server, "/v1/events?type=lease.expired", None);
+    let mut stream = open_event_stream(&server, "/v1/events?type=lease.expired", None);
     let (id, _) = server.acquire("db:1", "a", 1_000);
     let expired = stream.expect("lease.expired");
     assert_eq!(expired.data["lease"]["id"], json!(id));
@@ -52,13 +53,13 @@ fn an_expiry_is_published() {
 #[test]
 fn an_idle_stream_sends_heartbeats_with_the_current_event_id() {
     let server = TestServer::start();
-    let mut stream = listen(&server, "/v1/events?resource=rare:1", None);
+    let mut stream = open_event_stream(&server, "/v1/events?resource=rare:1", None);
     let before = stream.last_id.clone();
     server.acquire("db:1", "a", 600_000);
     let block = stream.next_block().unwrap();
     assert!(block.starts_with(": heartbeat\n"), "{block}");
     assert_ne!(stream.last_id, before, "what was passed over need not be read again");
-    let mut resumed = listen(&server, "/v1/events", Some(&stream.last_id));
+    let mut resumed = open_event_stream(&server, "/v1/events", Some(&stream.last_id));
     server.acquire("db:2", "a", 600_000);
     assert_eq!(resumed.expect("lease.issued").data["lease"]["resource"], json!("db:2"));
 }
@@ -66,7 +67,7 @@ fn an_idle_stream_sends_heartbeats_with_the_current_event_id() {
 #[test]
 fn events_contain_no_secrets() {
     let server = TestServer::start();
-    let mut stream = listen(&server, "/v1/events?type=*", None);
+    let mut stream = open_event_stream(&server, "/v1/events?type=*", None);
     let granted = server.post_with_key("/v1/leases", "a-key", &lease_request("db:1", "a", 60_000)).json();
     let issued = stream.expect("lease.issued");
     let token = json_string(&granted["token"]);
@@ -77,10 +78,10 @@ fn events_contain_no_secrets() {
 #[test]
 fn a_filter_passes_only_matching_events() {
     let server = TestServer::start();
-    let mut databases = listen(&server, "/v1/events?resource=db:&type=lease.issued", None);
-    let mut starred = listen(&server, "/v1/events?resource=db:1*", None);
-    let mut exact = listen(&server, "/v1/events?resource=db:1&type=lease.released", None);
-    let mut every = listen(&server, "/v1/events?type=lease.*", None);
+    let mut databases = open_event_stream(&server, "/v1/events?resource=db:&type=lease.issued", None);
+    let mut starred = open_event_stream(&server, "/v1/events?resource=db:1*", None);
+    let mut exact = open_event_stream(&server, "/v1/events?resource=db:1&type=lease.released", None);
+    let mut every = open_event_stream(&server, "/v1/events?type=lease.*", None);
     for resource in ["deploy:1", "db:1", "db:2", "db:10"] {
         let lease = server.acquire(resource, "a", 60_000);
         release(&server, &lease);
@@ -146,7 +147,7 @@ fn a_subscriber_that_resumes_after_restarts_receives_every_event_once() {
     let mut last = None;
     let mut leases = Vec::new();
     for round in 0..4 {
-        let mut stream = listen(&server, "/v1/events?from=1", last.as_deref());
+        let mut stream = open_event_stream(&server, "/v1/events?from=1", last.as_deref());
         // Half of it is heard, the rest happens while nobody listens.
         for number in 0..10 {
             leases.push(server.acquire(&format!("db:{round}-{number}"), "a", 600_000));
@@ -158,12 +159,12 @@ fn a_subscriber_that_resumes_after_restarts_receives_every_event_once() {
         drop(stream);
         server = TestServer::start_in(server.stop(), |_| {}).unwrap();
     }
-    let mut stream = listen(&server, "/v1/events", last.as_deref());
+    let mut stream = open_event_stream(&server, "/v1/events", last.as_deref());
     while seen.len() < leases.len() {
         seen.push(stream.expect("lease.issued").seq());
     }
     let all: Vec<u64> = {
-        let mut stream = listen(&server, "/v1/events?from=1&type=lease.issued", None);
+        let mut stream = open_event_stream(&server, "/v1/events?from=1&type=lease.issued", None);
         (0..leases.len()).map(|_| stream.expect("lease.issued").seq()).collect()
     };
     assert_eq!(seen, all, "each once, in order");
@@ -174,7 +175,7 @@ fn a_subscriber_that_resumes_after_restarts_receives_every_event_once() {
 #[test]
 fn shutdown_ends_event_streams_at_once() {
     let server = TestServer::start();
-    let mut streams: Vec<_> = (0..10).map(|_| listen(&server, "/v1/events", None)).collect();
+    let mut streams: Vec<_> = (0..10).map(|_| open_event_stream(&server, "/v1/events", None)).collect();
     server.acquire("db:1", "a", 60_000);
     let folder = server.stop();
     for stream in &mut streams {
@@ -188,7 +189,7 @@ fn shutdown_ends_event_streams_at_once() {
 fn both_events_of_a_timed_out_wait_are_published() {
     let server = TestServer::start();
     let lease = server.acquire("db:1", "a", 60_000);
-    let mut stream = listen(&server, "/v1/events", None);
+    let mut stream = open_event_stream(&server, "/v1/events", None);
     let wait = json!({"resource": "db:1", "holder": "b", "ttlMs": 1_000, "waitMs": 1_000});
     server.post("/v1/leases", &wait).expect_problem(409, "HELD");
     let queued = stream.expect("wait.queued").data["waiter"].clone();
@@ -222,6 +223,6 @@ fn reading_pruned_events_is_answered_with_compacted() {
     let from = problem["from"].as_u64().unwrap();
     assert!(from > 1, "{problem}");
     let last = crate::subscribers::metric(&server, "tenure_ledger_seq");
-    let event = listen(&server, &format!("/v1/events?type=*&from={last}"), None).next().unwrap();
+    let event = open_event_stream(&server, &format!("/v1/events?type=*&from={last}"), None).next().unwrap();
     assert_eq!(event.seq(), last);
 }

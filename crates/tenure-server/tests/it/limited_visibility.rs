@@ -1,7 +1,7 @@
 //! What somebody hears and sees who may not see everything.
 
 use serde_json::json;
-use tenure_testkit::{TestServer, json_string, listen_as};
+use tenure_testkit::{TestServer, json_string, open_event_stream_as};
 
 fn make(server: &TestServer, resources: &[&str]) -> (String, String) {
     let request = json!({ "name": "limited", "scopes": ["leases:read"], "resources": resources });
@@ -13,7 +13,7 @@ fn make(server: &TestServer, resources: &[&str]) -> (String, String) {
 fn a_token_limited_to_prefixes_receives_only_events_on_its_resources() {
     let server = TestServer::start();
     let (_, secret) = make(&server, &["deploy:"]);
-    let mut stream = listen_as(&server, &secret, "/v1/events?type=*", None);
+    let mut stream = open_event_stream_as(&server, &secret, "/v1/events?type=*", None);
     server.acquire("db:1", "a", 60_000);
     let wait = json!({"resource": "db:1", "holder": "b", "ttlMs": 1_000, "waitMs": 100});
     server.post("/v1/leases", &wait).expect_problem(409, "HELD");
@@ -63,7 +63,7 @@ fn the_queue_hides_resources_that_the_token_may_not_see() {
 fn an_event_stream_ends_when_its_token_is_revoked() {
     let server = TestServer::start();
     let (id, secret) = make(&server, &[]);
-    let mut stream = listen_as(&server, &secret, "/v1/events", None);
+    let mut stream = open_event_stream_as(&server, &secret, "/v1/events", None);
     server.acquire("db:1", "a", 60_000);
     stream.expect("lease.issued");
     assert_eq!(server.request(&format!("DELETE /v1/tokens/{id}"), &[server.bearer()], "").status, 200);
@@ -76,7 +76,7 @@ fn an_event_stream_ends_when_its_token_expires() {
     let server = TestServer::start();
     let request = json!({ "name": "brief", "scopes": ["leases:read"], "expiresInMs": 1_500 });
     let secret = json_string(&server.post("/v1/tokens", &request).json()["secret"]);
-    let mut stream = listen_as(&server, &secret, "/v1/events", None);
+    let mut stream = open_event_stream_as(&server, &secret, "/v1/events", None);
     server.acquire("db:1", "a", 60_000);
     stream.expect("lease.issued");
     let bearer = [format!("Authorization: Bearer {secret}")];

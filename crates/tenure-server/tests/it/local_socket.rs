@@ -6,11 +6,11 @@ use std::os::unix::net::UnixListener;
 use std::path::{Path, PathBuf};
 
 use tempfile::TempDir;
-use tenure_server::{SocketError, SocketSettings, StartError};
+use tenure_server::{LocalSocketError, LocalSocketSettings, StartError};
 use tenure_testkit::{TestServer, lease_request, request_on_socket};
 
-fn socket_settings(path: &Path) -> Option<SocketSettings> {
-    Some(SocketSettings { path: path.into(), users: Vec::new(), is_explicit: true })
+fn socket_settings(path: &Path) -> Option<LocalSocketSettings> {
+    Some(LocalSocketSettings { path: path.into(), users: Vec::new(), is_explicit: true })
 }
 
 fn socket_in(folder: &Path) -> PathBuf {
@@ -82,7 +82,7 @@ fn a_server_may_listen_on_the_local_socket_alone_but_not_nowhere() {
     assert!(matches!(refused, StartError::Nowhere), "{refused}");
 }
 
-fn refused(folder: TempDir, place: Option<SocketSettings>) -> SocketError {
+fn refused(folder: TempDir, place: Option<LocalSocketSettings>) -> LocalSocketError {
     match TestServer::start_in(folder, |settings| settings.socket = place).map(|_| ()) {
         Err(StartError::Socket(error)) => error,
         other => panic!("{other:?}"),
@@ -94,14 +94,14 @@ fn the_socket_of_a_dead_server_is_replaced_and_of_a_running_one_is_not() {
     let server = start_with_socket();
     let path = socket_in(server.folder.path());
     let error = refused(tempfile::tempdir().unwrap(), socket_settings(&path));
-    assert!(matches!(error, SocketError::Taken(_)), "{error}");
+    assert!(matches!(error, LocalSocketError::Taken(_)), "{error}");
     assert_eq!(
         request_on_socket(&path, "GET /healthz", &[], "").status,
         200,
         "the living one was not disturbed"
     );
     // Where nobody chose it and there is another way in, it is done without.
-    let unchosen = socket_settings(&path).map(|place| SocketSettings { is_explicit: false, ..place });
+    let unchosen = socket_settings(&path).map(|place| LocalSocketSettings { is_explicit: false, ..place });
     let other = TestServer::start_with(|settings| settings.socket = unchosen);
     assert_eq!(other.get("/healthz").status, 200);
     drop(server.stop());
@@ -118,13 +118,16 @@ fn a_foreign_socket_or_file_is_not_replaced() {
     let folder = private();
     let path = folder.path().join("theirs.sock");
     let theirs = UnixListener::bind(&path).unwrap();
-    assert!(matches!(refused(tempfile::tempdir().unwrap(), socket_settings(&path)), SocketError::Taken(_)));
+    assert!(matches!(
+        refused(tempfile::tempdir().unwrap(), socket_settings(&path)),
+        LocalSocketError::Taken(_)
+    ));
     drop(theirs);
     let file = folder.path().join("file");
     fs::write(&file, "precious").unwrap();
     assert!(matches!(
         refused(tempfile::tempdir().unwrap(), socket_settings(&file)),
-        SocketError::NotASocket(_)
+        LocalSocketError::NotASocket(_)
     ));
     assert_eq!(fs::read_to_string(&file).unwrap(), "precious");
 }
@@ -135,12 +138,13 @@ fn a_socket_folder_with_insecure_permissions_is_rejected() {
     fs::set_permissions(folder.path(), Permissions::from_mode(0o755)).unwrap();
     let path = folder.path().join("tenure.sock");
     let error = refused(tempfile::tempdir().unwrap(), socket_settings(&path));
-    assert!(matches!(error, SocketError::InsecureFolder { mode: 0o755, .. }), "{error}");
+    assert!(matches!(error, LocalSocketError::InsecureFolder { mode: 0o755, .. }), "{error}");
     // With other users it is what is wanted, as long as they cannot put something else there.
-    let with_users = socket_settings(&path).map(|place| SocketSettings { users: vec![4_000_000], ..place });
+    let with_users =
+        socket_settings(&path).map(|place| LocalSocketSettings { users: vec![4_000_000], ..place });
     let _server = TestServer::start_with(|settings| settings.socket = with_users.clone());
     assert_eq!(path.metadata().unwrap().permissions().mode() & 0o7777, 0o666);
     fs::set_permissions(folder.path(), Permissions::from_mode(0o777)).unwrap();
     let error = refused(tempfile::tempdir().unwrap(), with_users);
-    assert!(matches!(error, SocketError::InsecureFolder { mode: 0o777, .. }), "{error}");
+    assert!(matches!(error, LocalSocketError::InsecureFolder { mode: 0o777, .. }), "{error}");
 }

@@ -13,15 +13,15 @@ mod error_documentation;
 mod events;
 mod explain;
 mod files;
-#[path = "../../../tenure-control/tests/it/image.rs"]
-mod image;
+#[path = "../../../tenure-control/tests/it/firmware_image.rs"]
+mod firmware_image;
 mod intents;
 mod limited_visibility;
 mod limits;
 mod list;
 mod local_socket;
 mod metrics;
-mod modes;
+mod mode_changes;
 mod openapi;
 mod pools;
 mod queue;

@@ -1,7 +1,7 @@
 //! Many who listen, and some who do not.
 
 use serde_json::json;
-use tenure_testkit::{TestServer, listen};
+use tenure_testkit::{TestServer, open_event_stream};
 
 /// What a number of `/metrics` is.
 pub fn metric(server: &TestServer, name: &str) -> u64 {
@@ -13,7 +13,7 @@ pub fn metric(server: &TestServer, name: &str) -> u64 {
 #[test]
 fn a_thousand_subscribers_receive_every_event() {
     let server = TestServer::start();
-    let mut streams: Vec<_> = (0..1_000).map(|_| listen(&server, "/v1/events", None)).collect();
+    let mut streams: Vec<_> = (0..1_000).map(|_| open_event_stream(&server, "/v1/events", None)).collect();
     assert_eq!(server.metric("tenure_event_streams"), 1_000);
     for number in 0..20 {
         server.acquire(&format!("db:{number}"), "a", 600_000);
@@ -35,8 +35,8 @@ fn a_slow_subscriber_gets_a_resync_and_delays_no_other_subscriber() {
     const AT_ONCE: usize = 250;
     const ROUNDS: usize = 240;
     let server = TestServer::start();
-    let mut idle = listen(&server, "/v1/events", None);
-    let mut attentive = listen(&server, "/v1/events", None);
+    let mut idle = open_event_stream(&server, "/v1/events", None);
+    let mut attentive = open_event_stream(&server, "/v1/events", None);
     let granted = std::thread::scope(|scope| {
         let listener = scope.spawn(move || {
             (0..ROUNDS * AT_ONCE).map(|_| attentive.expect("lease.issued").seq()).collect::<Vec<_>>()
@@ -63,7 +63,7 @@ fn a_slow_subscriber_gets_a_resync_and_delays_no_other_subscriber() {
     assert!(idle.next().is_none(), "nothing follows");
     assert!(received.len() < granted.len(), "the test must send more than fits on the way");
     // It comes back with what it was told, and misses nothing.
-    let mut again = listen(&server, "/v1/events", Some(&resync.id));
+    let mut again = open_event_stream(&server, "/v1/events", Some(&resync.id));
     while received.len() < granted.len() {
         received.push(again.expect("lease.issued").seq());
     }

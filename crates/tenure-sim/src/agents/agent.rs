@@ -2,7 +2,7 @@
 
 use tenure_core::kernel::{
     AgentCommand, AgentOutcome, AgentPhase, AgentReport, Command, CommandOutcome, DeclareManifest, Fence,
-    HeartbeatOutcome, Holder, LeaseMode, LeaseRequest, Nonce, PersistedAgentState, Principal, Rejection,
+    HeartbeatOutcome, Holder, LeaseMode, LeaseRequest, Nonce, Principal, Rejection, ReportedAgentState,
     Resource, Tick, TickDuration,
 };
 
@@ -117,7 +117,7 @@ impl SimulatedAgent {
         }
         if std::mem::take(&mut self.is_resuming) {
             // What it holds is not what it remembers: it asks.
-            let remembers = Some(PersistedAgentState { priority: self.priority, epoch: self.epoch });
+            let remembers = Some(ReportedAgentState { priority: self.priority, epoch: self.epoch });
             asks.push((RequestKind::Other, self.report(AgentPhase::Verifying, remembers)));
             self.heartbeat_at = now;
         }
@@ -270,7 +270,7 @@ impl SimulatedAgent {
         self.agent(|agent, principal, _| AgentCommand::Touch { agent, principal, touched })
     }
 
-    fn report(&self, phase: AgentPhase, remembers: Option<PersistedAgentState>) -> Command {
+    fn report(&self, phase: AgentPhase, remembers: Option<ReportedAgentState>) -> Command {
         let (agent, principal) = (self.holder(), self.principal());
         let report = AgentReport { agent, principal, session: "crew".into(), phase, memory: remembers };
         Command::Agent(Box::new(AgentCommand::Report(report)))

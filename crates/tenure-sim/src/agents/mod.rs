@@ -8,15 +8,15 @@ mod server;
 use std::collections::BTreeMap;
 
 use tenure_core::kernel::{Command, CommandOutcome, Limits, Tick, TickDuration};
-use tenure_registrar::{Input, RequestId, Settings};
+use tenure_registrar::{BatchSettings, Input, RequestId};
 
 use self::agent::{RequestKind, SimulatedAgent};
 use crate::event_queue::EventQueue;
 use crate::host::{ServerMachine, WriteResult};
 use crate::invariants::{InvariantResult, ensure};
-use crate::log::Log;
 use crate::rng::Rng;
 use crate::run::Scenario;
+use crate::simulation_log::SimulationLog;
 use crate::storage::Storage;
 
 #[derive(Debug)]
@@ -59,13 +59,13 @@ const AGENTS: usize = 32;
 impl Scenario for AgentsScenario {
     fn new(seed: u64) -> Self {
         let mut rng = Rng::new(seed ^ 0x0A6E_4757);
-        let settings = Settings {
+        let settings = BatchSettings {
             max_waiting: 128,
             max_batch: 8,
             max_sweep: 4,
             stride: 2,
             write_threshold: 3,
-            ..Settings::default()
+            ..BatchSettings::default()
         };
         let tight = rng.percent(40);
         let limits = Limits {
@@ -96,7 +96,7 @@ impl Scenario for AgentsScenario {
         scenario
     }
 
-    fn step(&mut self, log: &mut Log) -> InvariantResult {
+    fn step(&mut self, log: &mut SimulationLog) -> InvariantResult {
         let Some((at, next)) = self.queue.pop() else { return Ok(()) };
         self.now = at;
         let of_server = matches!(
@@ -114,7 +114,7 @@ impl Scenario for AgentsScenario {
     }
 
     /// Without faults everybody gets what it wants, the oldest first, and lets go of it.
-    fn wind_down(&mut self, log: &mut Log) -> InvariantResult {
+    fn wind_down(&mut self, log: &mut SimulationLog) -> InvariantResult {
         self.winding_down = true;
         self.queue.schedule(self.now, ScenarioEvent::DiskHasSpace);
         let end = self.now + 300 * SECOND;
@@ -132,7 +132,7 @@ impl Scenario for AgentsScenario {
 }
 
 impl AgentsScenario {
-    fn handle_event(&mut self, next: ScenarioEvent, log: &mut Log) -> InvariantResult {
+    fn handle_event(&mut self, next: ScenarioEvent, log: &mut SimulationLog) -> InvariantResult {
         match next {
             ScenarioEvent::AgentActs { agent } => {
                 self.act_agent(agent);
@@ -153,7 +153,7 @@ impl AgentsScenario {
                     let before = agent.granted;
                     agent.handle_answer(request.ask, &answer, stamp, self.now, &mut self.rng);
                     if agent.granted > before {
-                        log.count("agent got all that it wanted");
+                        log.record_coverage("agent got all that it wanted");
                     }
                 }
                 Ok(())
@@ -207,16 +207,16 @@ impl AgentsScenario {
         Some(self.now + self.rng.delay(50, longest))
     }
 
-    fn fail_agent(&mut self, log: &mut Log) {
+    fn fail_agent(&mut self, log: &mut SimulationLog) {
         let number = usize::try_from(self.rng.below(AGENTS as u64)).unwrap_or(0);
         match self.rng.below(4) {
             0 => {
-                log.count("agent cut off");
+                log.record_coverage("agent cut off");
                 self.agents[number].cut_off_until = self.now + self.rng.delay(10_000, 20 * SECOND);
             }
             kind => {
                 let orderly = kind != 1;
-                log.count(if orderly { "agent restarted" } else { "agent crashed" });
+                log.record_coverage(if orderly { "agent restarted" } else { "agent crashed" });
                 let command = self.agents[number].crash(self.now, orderly, &mut self.rng);
                 if let Some(command) = command {
                     self.send(number, RequestKind::Other, command);

@@ -6,10 +6,10 @@ mod sessions;
 use std::collections::BTreeMap;
 
 use tenure_client::{
-    AttemptId, Effect as ClientEffect, FenceGate, Input as ClientInput, KeepAliveRequest, Outcome,
+    AttemptId, Effect as ClientEffect, FenceGate, Input as ClientInput, KeepAliveRequest, ReplyOutcome,
 };
 use tenure_core::kernel::{Command, CommandOutcome, Fence, Rejection, Resource, Tick, TickDuration, Ticket};
-use tenure_registrar::{AppendFailure, Effect, Input, Reply, RequestId, Settings};
+use tenure_registrar::{AppendFailure, BatchSettings, Effect, Input, Reply, RequestId};
 
 use self::sessions::{IntentSessionActors, IntentSessionRequest, WorkerAnswer};
 use crate::client::SimulatedClient;
@@ -18,9 +18,9 @@ use crate::coverage::{record_client_effect, record_server_effect};
 use crate::event_queue::EventQueue;
 use crate::host::{ServerMachine, WriteResult};
 use crate::invariants::{InvariantResult, Violation, ensure};
-use crate::log::Log;
 use crate::rng::Rng;
 use crate::run::Scenario;
+use crate::simulation_log::SimulationLog;
 use crate::storage::Storage;
 
 #[derive(Debug)]
@@ -61,7 +61,7 @@ struct RequestOrigin {
 #[derive(Debug)]
 enum ScenarioEvent {
     RequestArrives { from: RequestOrigin, command: Command },
-    ReplyArrives { to: RequestOrigin, outcome: Outcome },
+    ReplyArrives { to: RequestOrigin, outcome: ReplyOutcome },
     ServerWakes { at: u64 },
     ServerStarts { at: u64 },
     WriteEnds { incarnation: u64, write: WriteResult },
@@ -89,13 +89,13 @@ impl Scenario for ClientsScenario {
         let server_drift = drift().clamp(-2_400, 2_400);
         let drifts: Vec<i64> = (0..8).map(|_| drift()).collect();
         let count = rng.between(2, 9);
-        let settings = Settings {
+        let settings = BatchSettings {
             max_waiting: 64,
             max_batch: 8,
             max_sweep: 4,
             stride: 2,
             write_threshold: 3,
-            ..Settings::default()
+            ..BatchSettings::default()
         };
         let clients = drifts.iter().zip(0..count).enumerate().map(|(number, (drift, _))| {
             SimulatedClient::new(number, SimulatedClock::new(format!("client-{number}"), 0, 17, *drift))
@@ -130,7 +130,7 @@ impl Scenario for ClientsScenario {
         scenario
     }
 
-    fn step(&mut self, log: &mut Log) -> InvariantResult {
+    fn step(&mut self, log: &mut SimulationLog) -> InvariantResult {
         let Some((at, next)) = self.queue.pop() else { return Ok(()) };
         self.now = at;
         if let Some(later) = self.paused_until(&next) {
@@ -143,7 +143,7 @@ impl Scenario for ClientsScenario {
         self.check_no_conflicting_beliefs()
     }
 
-    fn wind_down(&mut self, log: &mut Log) -> InvariantResult {
+    fn wind_down(&mut self, log: &mut SimulationLog) -> InvariantResult {
         self.winding_down = true;
         self.queue.schedule(self.now, ScenarioEvent::DiskHasSpace);
         let end = self.now + 120 * SECOND;
@@ -179,7 +179,7 @@ impl ClientsScenario {
         (until > self.now).then_some(until)
     }
 
-    fn handle_event(&mut self, next: ScenarioEvent, log: &mut Log) -> InvariantResult {
+    fn handle_event(&mut self, next: ScenarioEvent, log: &mut SimulationLog) -> InvariantResult {
         match next {
             ScenarioEvent::ServerStarts { at } if self.server_start != Some(at) => Ok(()),
             ScenarioEvent::ServerStarts { .. } => {
@@ -203,7 +203,7 @@ impl ClientsScenario {
                 self.last_request_id += 1;
                 let caller = RequestId(self.last_request_id);
                 if self.host.registrar().is_none() {
-                    self.reply(from, Outcome::Failed);
+                    self.reply(from, ReplyOutcome::Failed);
                     return Ok(());
                 }
                 self.in_flight.insert(caller, from);
@@ -258,12 +258,12 @@ impl ClientsScenario {
         self.queue.schedule(at, ScenarioEvent::ServerStarts { at });
     }
 
-    fn step_server(&mut self, input: Input, log: &mut Log) -> InvariantResult {
+    fn step_server(&mut self, input: Input, log: &mut SimulationLog) -> InvariantResult {
         let effects = self.host.step(input, self.now)?;
         self.apply_server_effects(effects, log)
     }
 
-    fn apply_server_effects(&mut self, effects: Vec<Effect>, log: &mut Log) -> InvariantResult {
+    fn apply_server_effects(&mut self, effects: Vec<Effect>, log: &mut SimulationLog) -> InvariantResult {
         for effect in effects {
             record_server_effect(&effect, log);
             match effect {
@@ -285,7 +285,7 @@ impl ClientsScenario {
                 }
                 Effect::Unserved { ticket, .. } => {
                     if let Some((from, _)) = self.tickets.remove(&ticket) {
-                        self.reply(from, Outcome::Refused);
+                        self.reply(from, ReplyOutcome::Refused);
                     }
                 }
                 Effect::StepDown(_) => {
@@ -326,28 +326,30 @@ impl ClientsScenario {
                 CommandOutcome::Renewed { lease, .. } => self.grant_outcome(&[lease], stamp)?,
                 CommandOutcome::Queued { ticket, .. } => {
                     self.tickets.insert(ticket, (from, stamp));
-                    Outcome::Queued
+                    ReplyOutcome::Queued
                 }
-                CommandOutcome::Rejected(Rejection::Ended { .. } | Rejection::NotFound) => Outcome::Ended,
-                _ => Outcome::Refused,
+                CommandOutcome::Rejected(Rejection::Ended { .. } | Rejection::NotFound) => {
+                    ReplyOutcome::Ended
+                }
+                _ => ReplyOutcome::Refused,
             },
-            Reply::Busy | Reply::Unavailable | Reply::OutcomeUnknown | Reply::TooLate => Outcome::Failed,
+            Reply::Busy | Reply::Unavailable | Reply::OutcomeUnknown | Reply::TooLate => ReplyOutcome::Failed,
         };
         self.reply(from, outcome);
         Ok(())
     }
 
     /// What a holder is told: how long its lease lives on from when its request came in.
-    fn grant_outcome(&mut self, leases: &[Fence], stamp: Tick) -> Result<Outcome, Violation> {
+    fn grant_outcome(&mut self, leases: &[Fence], stamp: Tick) -> Result<ReplyOutcome, Violation> {
         let fence = leases[0];
         self.host.model().check_acknowledged(fence)?;
         let view = self.host.registrar().and_then(|registrar| registrar.state().lease(fence));
         let valid_for = view.map_or(TickDuration(0), |view| view.terms.expires_at.since(stamp));
         self.granted.extend(view.map(|view| (fence, view.resource.clone())));
-        Ok(Outcome::Valid { fence, valid_for })
+        Ok(ReplyOutcome::Valid { fence, valid_for })
     }
 
-    fn reply(&mut self, to: RequestOrigin, outcome: Outcome) {
+    fn reply(&mut self, to: RequestOrigin, outcome: ReplyOutcome) {
         if let Some(at) = self.delivery_time(to.client) {
             self.queue.schedule(at, ScenarioEvent::ReplyArrives { to, outcome });
         }
@@ -363,12 +365,12 @@ impl ClientsScenario {
         Some(self.now + self.rng.delay(50, longest))
     }
 
-    fn step_client(&mut self, client: usize, input: ClientInput, log: &mut Log) {
+    fn step_client(&mut self, client: usize, input: ClientInput, log: &mut SimulationLog) {
         let effects = self.clients[client].step(input, self.now, &mut self.rng);
         self.apply_client_effects(client, &effects, log);
     }
 
-    fn apply_client_effects(&mut self, client: usize, effects: &[ClientEffect], log: &mut Log) {
+    fn apply_client_effects(&mut self, client: usize, effects: &[ClientEffect], log: &mut SimulationLog) {
         for effect in effects {
             record_client_effect(effect, log);
             match effect {
@@ -392,7 +394,7 @@ impl ClientsScenario {
         let from = RequestOrigin { client, process, task, attempt };
         let Some(command) = self.clients[client].command(call, self.ticket_of(client)) else {
             // Who looks for its place in the queue, and finds none, need not leave it.
-            return self.reply(from, Outcome::Ended);
+            return self.reply(from, ReplyOutcome::Ended);
         };
         // A message may arrive twice; nothing may happen twice.
         for _ in 0..if self.rng.percent(2) { 2 } else { 1 } {
@@ -411,7 +413,7 @@ impl ClientsScenario {
         queue.find(|waiting| *waiting.holder == holder).map(|waiting| waiting.ticket)
     }
 
-    fn act_client(&mut self, client: usize, log: &mut Log) {
+    fn act_client(&mut self, client: usize, log: &mut SimulationLog) {
         let is_idle = self.clients[client].task.as_ref().is_none_or(|errand| errand.keepalive.is_done());
         let done = self.clients[client].task.as_ref().is_some_and(|errand| errand.done_at <= self.now);
         if is_idle && !self.winding_down {
@@ -430,9 +432,9 @@ impl ClientsScenario {
     }
 
     /// The store refuses every writer that is late, and never the newest one.
-    fn write_store(&mut self, resource: Resource, fence: Fence, log: &mut Log) -> InvariantResult {
+    fn write_store(&mut self, resource: Resource, fence: Fence, log: &mut SimulationLog) -> InvariantResult {
         let admitted = self.gates.entry(resource.clone()).or_default().admit(fence).is_ok();
-        log.count(if admitted { "store written" } else { "stale write refused" });
+        log.record_coverage(if admitted { "store written" } else { "stale write refused" });
         let newest = self.written.entry(resource.clone()).or_default();
         ensure(admitted == (fence >= *newest), || {
             format!("{resource}: {fence:?} after {newest:?}: {admitted}")

@@ -6,7 +6,7 @@ use tenure_core::kernel::{
 };
 
 use super::{FilesScenario, SECOND, ScenarioEvent};
-use crate::log::Log;
+use crate::simulation_log::SimulationLog;
 
 /// A process with a session, a subagent of that, and a guard that speaks for the process before its session has a name.
 #[derive(Debug)]
@@ -83,7 +83,7 @@ impl SimulatedCodingAgent {
 
 impl FilesScenario {
     /// A session does the next thing, and plans when it does another.
-    pub(super) fn step_agent(&mut self, number: usize, log: &mut Log) {
+    pub(super) fn step_agent(&mut self, number: usize, log: &mut SimulationLog) {
         let agent = &self.agents[number];
         if !agent.is_alive || self.winding_down {
             return;
@@ -141,20 +141,30 @@ impl FilesScenario {
         agents.find_map(|(number, agent)| Some((number, agent.actor_of(id)?)))
     }
 
-    pub(super) fn handle_answer(&mut self, by: &Holder, answer: &CommandOutcome, stamp: Tick, log: &mut Log) {
+    pub(super) fn handle_answer(
+        &mut self,
+        by: &Holder,
+        answer: &CommandOutcome,
+        stamp: Tick,
+        log: &mut SimulationLog,
+    ) {
         let Some((number, which)) = self.find(by) else { return };
         let CommandOutcome::File(answer) = answer else { return };
         let actor = &mut self.agents[number].actors[which];
         match &**answer {
             FileOutcome::Granted { uncommitted, .. } => {
-                log.count(if uncommitted.is_empty() { "file had" } else { "file had that another left" });
+                log.record_coverage(if uncommitted.is_empty() {
+                    "file had"
+                } else {
+                    "file had that another left"
+                });
                 (actor.state, actor.report) = (ActorState::Editing, None);
             }
             FileOutcome::CheckRequired { sessions } => {
                 let (living, dead): (Vec<_>, Vec<_>) =
                     sessions.iter().cloned().partition(|session| self.is_process_alive(session));
                 if !dead.is_empty() {
-                    log.count("dead owner found by who wanted its file");
+                    log.record_coverage("dead owner found by who wanted its file");
                     self.end(dead, FileSessionEnd::Died);
                 }
                 let at = self.now + self.rng.delay(100, 30_000);
@@ -180,7 +190,7 @@ impl FilesScenario {
     }
 
     /// What it edited is as it should be: it commits, or not.
-    fn finish_edit(&mut self, number: usize, which: usize, log: &mut Log) -> u64 {
+    fn finish_edit(&mut self, number: usize, which: usize, log: &mut SimulationLog) -> u64 {
         let agent = &self.agents[number];
         let id = agent.id(which);
         let files = &agent.actors[which].files;
@@ -191,7 +201,7 @@ impl FilesScenario {
             .collect();
         match self.rng.below(10) {
             0..=4 => {
-                log.count("committed");
+                log.record_coverage("committed");
                 let sessions = vec![agent.id(0), agent.id(GUARD_ACTOR)];
                 self.send(None, FileCommand::Commit { sessions, resources: names }, None);
                 self.finish(number, which)
@@ -223,7 +233,7 @@ impl FilesScenario {
             }
             8 if which == GUARD_ACTOR => self.adopt_guard_session(number, log),
             8 => {
-                log.count("session ended");
+                log.record_coverage("session ended");
                 self.end(vec![id], FileSessionEnd::Ended);
                 // Its subagent is gone with it.
                 self.agents[number].actors[..GUARD_ACTOR].fill(Actor::default());
@@ -235,10 +245,10 @@ impl FilesScenario {
 
     /// The session of the guard's process is known by its name: it gets what the guard has. Now and then somebody else asks for
     /// that, and must not get it.
-    fn adopt_guard_session(&mut self, number: usize, log: &mut Log) -> u64 {
+    fn adopt_guard_session(&mut self, number: usize, log: &mut SimulationLog) -> u64 {
         let other = usize::try_from(self.rng.below(self.agents.len() as u64)).unwrap_or(number);
         let by = if self.rng.percent(80) { number } else { other };
-        log.count(if by == number { "guard adopted" } else { "guard claimed by another process" });
+        log.record_coverage(if by == number { "guard adopted" } else { "guard claimed by another process" });
         // A subagent of the session may be the first that is heard of.
         let to = self.agents[by].introduction(usize::from(self.rng.percent(20)));
         let from = self.agents[number].id(GUARD_ACTOR);
@@ -247,23 +257,23 @@ impl FilesScenario {
     }
 
     /// The session waits for an instruction.
-    fn intervene_as_person(&mut self, number: usize, which: usize, log: &mut Log) -> u64 {
+    fn intervene_as_person(&mut self, number: usize, which: usize, log: &mut SimulationLog) -> u64 {
         let agent = &self.agents[number];
         let (id, actor) = (agent.id(which), &agent.actors[which]);
         let Some(file) = actor.files.first().cloned() else { return self.finish(number, which) };
         let by = Principal::parse("token:person").expect("a plain name");
         match (self.rng.below(6), actor.report) {
             (0, _) => {
-                log.count("person gave a file");
+                log.record_coverage("person gave a file");
                 self.send(None, FileCommand::Give { file, to: id, by }, None);
             }
             (1, _) => {
-                log.count("person took a file");
+                log.record_coverage("person took a file");
                 let (resources, detail) = (vec![file.resource], "person".into());
                 self.send(None, FileCommand::ForceRelease { resources, by, detail }, None);
             }
             (2 | 3, Some(report)) => {
-                log.count("person let go on");
+                log.record_coverage("person let go on");
                 let file = actor.files.iter().find(|file| file.aliases.is_empty()).cloned().unwrap_or(file);
                 self.send(None, FileCommand::Resume { report, file, checked: Vec::new() }, None);
             }
@@ -284,12 +294,12 @@ impl FilesScenario {
     }
 
     /// The process is gone. Mostly somebody sees it soon; else whoever wants a file of its will.
-    pub(super) fn kill_agent_process(&mut self, number: usize, log: &mut Log) {
+    pub(super) fn kill_agent_process(&mut self, number: usize, log: &mut SimulationLog) {
         let agent = &mut self.agents[number];
         if !agent.is_alive {
             return;
         }
-        log.count("agent's process died");
+        log.record_coverage("agent's process died");
         agent.is_alive = false;
         let ids = [agent.id(0), agent.id(1), agent.id(GUARD_ACTOR)];
         ids.iter().for_each(|id| self.host.model_mut().files_mut().record_process_exit(id.clone()));

@@ -13,15 +13,15 @@ use tenure_core::kernel::{
     Acquire, Command, CommandOutcome, ContentionPolicy, FileCommand, FileSessionEnd, Holder, LeaseMode,
     LeaseRequest, Limits, Nonce, Principal, Tick, TickDuration,
 };
-use tenure_registrar::{Input, RequestId, Settings};
+use tenure_registrar::{BatchSettings, Input, RequestId};
 
 use self::agent::{SimulatedCodingAgent, resource};
 use crate::event_queue::EventQueue;
 use crate::host::{ServerMachine, WriteResult};
 use crate::invariants::{InvariantResult, ensure};
-use crate::log::Log;
 use crate::rng::Rng;
 use crate::run::Scenario;
+use crate::simulation_log::SimulationLog;
 use crate::storage::Storage;
 
 /// A working tree, those who edit it, and their server.
@@ -73,13 +73,13 @@ const WIND_DOWN_SECONDS: u64 = 180;
 impl Scenario for FilesScenario {
     fn new(seed: u64) -> Self {
         let mut rng = Rng::new(seed ^ 0x0F11_E500);
-        let settings = Settings {
+        let settings = BatchSettings {
             max_waiting: 128,
             max_batch: 8,
             max_sweep: 4,
             stride: 2,
             write_threshold: 3,
-            ..Settings::default()
+            ..BatchSettings::default()
         };
         let drift = i64::try_from(rng.below(4_801)).unwrap_or(0) - 2_400;
         let mut scenario = Self {
@@ -105,7 +105,7 @@ impl Scenario for FilesScenario {
         scenario
     }
 
-    fn step(&mut self, log: &mut Log) -> InvariantResult {
+    fn step(&mut self, log: &mut SimulationLog) -> InvariantResult {
         let Some((at, next)) = self.queue.pop() else { return Ok(()) };
         self.now = at;
         log.line(format_args!("{at} {next:?}"));
@@ -113,7 +113,7 @@ impl Scenario for FilesScenario {
     }
 
     /// Without faults every session comes to its end, and leaves nothing behind.
-    fn wind_down(&mut self, log: &mut Log) -> InvariantResult {
+    fn wind_down(&mut self, log: &mut SimulationLog) -> InvariantResult {
         self.winding_down = true;
         self.queue.schedule(self.now, ScenarioEvent::DiskHasSpace);
         let end = self.now + WIND_DOWN_SECONDS * SECOND;
@@ -141,7 +141,7 @@ impl Scenario for FilesScenario {
 }
 
 impl FilesScenario {
-    fn handle_event(&mut self, next: ScenarioEvent, log: &mut Log) -> InvariantResult {
+    fn handle_event(&mut self, next: ScenarioEvent, log: &mut SimulationLog) -> InvariantResult {
         match next {
             ScenarioEvent::AgentActs { agent, incarnation: life }
                 if self.agents[agent].incarnation == life =>

@@ -7,7 +7,7 @@ use super::{AGENTS, FilesScenario, InFlightRequest, SECOND, ScenarioEvent};
 use crate::coverage::record_server_effect;
 use crate::host::WriteResult;
 use crate::invariants::InvariantResult;
-use crate::log::Log;
+use crate::simulation_log::SimulationLog;
 
 impl FilesScenario {
     pub(super) fn start_server_at(&mut self, at: u64) {
@@ -15,7 +15,7 @@ impl FilesScenario {
         self.queue.schedule(at, ScenarioEvent::ServerStarts { at });
     }
 
-    pub(super) fn start_server(&mut self, log: &mut Log) -> InvariantResult {
+    pub(super) fn start_server(&mut self, log: &mut SimulationLog) -> InvariantResult {
         self.server_start = None;
         let effects = self.host.start(self.now, log)?;
         if self.host.registrar().is_none() {
@@ -24,12 +24,16 @@ impl FilesScenario {
         self.apply_server_effects(effects, log)
     }
 
-    pub(super) fn step_server(&mut self, input: Input, log: &mut Log) -> InvariantResult {
+    pub(super) fn step_server(&mut self, input: Input, log: &mut SimulationLog) -> InvariantResult {
         let effects = self.host.step(input, self.now)?;
         self.apply_server_effects(effects, log)
     }
 
-    pub(super) fn apply_server_effects(&mut self, effects: Vec<Effect>, log: &mut Log) -> InvariantResult {
+    pub(super) fn apply_server_effects(
+        &mut self,
+        effects: Vec<Effect>,
+        log: &mut SimulationLog,
+    ) -> InvariantResult {
         for effect in effects {
             record_server_effect(&effect, log);
             match effect {
@@ -95,7 +99,7 @@ impl FilesScenario {
     }
 
     /// Lets one thing go wrong, and plans the next.
-    pub(super) fn inject_fault(&mut self, log: &mut Log) -> InvariantResult {
+    pub(super) fn inject_fault(&mut self, log: &mut SimulationLog) -> InvariantResult {
         if self.winding_down {
             return Ok(());
         }
@@ -103,24 +107,24 @@ impl FilesScenario {
         self.queue.schedule(at, ScenarioEvent::Fault);
         match self.rng.below(8) {
             0 => {
-                log.count("server crashed");
+                log.record_coverage("server crashed");
                 let (kept, reboots) = (self.rng.percent(50), self.rng.percent(20));
                 self.host.crash(kept)?;
                 self.host.incarnation += 1;
                 self.in_flight.clear();
                 let back = (self.now + self.rng.delay(1_000, 20 * SECOND)).max(self.host.boot_time());
                 if reboots {
-                    log.count("server rebooted");
+                    log.record_coverage("server rebooted");
                     self.host.reboot(back, &mut self.rng);
                 }
                 self.start_server_at(back);
             }
             1 => {
-                log.count("server clock went back");
+                log.record_coverage("server clock went back");
                 self.host.set_clock_back(&mut self.rng);
             }
             2 => {
-                log.count("disk filled up");
+                log.record_coverage("disk filled up");
                 self.host.fill_disk();
                 let at = self.now + self.rng.delay(100_000, 30 * SECOND);
                 self.queue.schedule(at, ScenarioEvent::DiskHasSpace);

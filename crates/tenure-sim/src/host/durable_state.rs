@@ -1,13 +1,13 @@
 //! What is durable: what is written, what becomes of it when that fails, and what the next start finds.
 
-use tenure_core::kernel::{HashKey, KernelState};
+use tenure_core::kernel::{HashSeed, KernelState};
 use tenure_core::ledger::EventRecord;
 use tenure_core::reducer::{Reducer, ReducerContext};
 use tenure_registrar::AppendFailure;
 
 use super::{ServerMachine, WriteResult, decode_event, empty_state};
 use crate::invariants::{InvariantResult, Violation, ensure};
-use crate::log::Log;
+use crate::simulation_log::SimulationLog;
 
 impl ServerMachine {
     pub(super) fn execute_write(
@@ -95,19 +95,24 @@ impl ServerMachine {
     }
 
     /// The state that the disk adds up to; nothing if it is too full to start on.
-    pub(super) fn replay_disk(&mut self, log: &mut Log) -> Result<Option<KernelState>, Violation> {
-        // Another hash key: what the state is must not depend on it.
-        let key = HashKey(self.incarnation, !self.incarnation);
+    pub(super) fn replay_disk(&mut self, log: &mut SimulationLog) -> Result<Option<KernelState>, Violation> {
+        // Another hash seed: what the state is must not depend on it.
+        let hash_seed = HashSeed(self.incarnation, !self.incarnation);
         let Some(storage) = &mut self.storage else {
-            return replay_records(empty_state(&self.limits, key), &self.disk).map(Some);
+            return replay_records(empty_state(&self.limits, hash_seed), &self.disk).map(Some);
         };
-        let Some(found) = storage.open(&self.limits, key, log)? else { return Ok(None) };
+        let Some(found) = storage.open(&self.limits, hash_seed, log)? else { return Ok(None) };
         self.resolve_in_doubt(found.after, &found.records, log)?;
         replay_records(found.state, &found.records).map(Some)
     }
 
     /// The disk holds all that was durable, and what was in doubt whole or not at all.
-    fn resolve_in_doubt(&mut self, after: u64, records: &[EventRecord], log: &mut Log) -> InvariantResult {
+    fn resolve_in_doubt(
+        &mut self,
+        after: u64,
+        records: &[EventRecord],
+        log: &mut SimulationLog,
+    ) -> InvariantResult {
         let after = usize::try_from(after).unwrap_or(usize::MAX);
         let known = self.disk.get(after..).unwrap_or_default();
         let lost = || format!("{} events are durable, {} are there", self.disk.len(), after + records.len());
@@ -117,11 +122,11 @@ impl ServerMachine {
         let in_doubt = self.in_doubt.take().unwrap_or_default();
         if new.is_empty() {
             if !in_doubt.is_empty() {
-                log.count("in doubt and not there");
+                log.record_coverage("in doubt and not there");
             }
             return Ok(());
         }
-        log.count("in doubt and there");
+        log.record_coverage("in doubt and there");
         ensure(new.iter().eq(in_doubt.iter().map(|(record, _)| record)), || "something was made up".into())?;
         in_doubt.into_iter().try_for_each(|(record, true_time)| self.persist(record, true_time))
     }

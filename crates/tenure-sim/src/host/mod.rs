@@ -4,17 +4,17 @@ mod durable_state;
 
 use std::sync::Arc;
 
-use tenure_core::kernel::{AdmissionLevel, Event, HashKey, KernelState, LedgerTag, Limits, Tick, decode};
+use tenure_core::kernel::{AdmissionLevel, Event, HashSeed, KernelState, LedgerTag, Limits, Tick, decode};
 use tenure_core::lease::LeaseReducer;
 use tenure_core::ledger::EventRecord;
 use tenure_core::reducer::Reducer;
 use tenure_ledger::LedgerId;
-use tenure_registrar::{AppendFailure, Effect, Input, Registrar, Settings};
+use tenure_registrar::{AppendFailure, BatchSettings, Effect, Input, Registrar};
 
 use crate::clock::SimulatedClock;
 use crate::invariants::{InvariantResult, LedgerModel, Violation, ensure};
-use crate::log::Log;
 use crate::rng::Rng;
+use crate::simulation_log::SimulationLog;
 use crate::storage::Storage;
 
 #[derive(Debug)]
@@ -42,7 +42,7 @@ pub struct ServerMachine {
     origin: (Tick, u64),
     durable_checks: u64,
     batches: u64,
-    settings: Settings,
+    settings: BatchSettings,
     limits: Limits,
 }
 
@@ -62,7 +62,13 @@ const WALL: u64 = 1_790_000_000_000_000_000;
 
 impl ServerMachine {
     /// A machine whose clock drifts by `drift` microseconds a second; not started yet.
-    pub fn new(now: u64, drift: i64, settings: Settings, limits: Limits, storage: Option<Storage>) -> Self {
+    pub fn new(
+        now: u64,
+        drift: i64,
+        settings: BatchSettings,
+        limits: Limits,
+        storage: Option<Storage>,
+    ) -> Self {
         Self {
             disk: Vec::new(),
             pending_write: None,
@@ -73,7 +79,7 @@ impl ServerMachine {
             boots: 0,
             incarnation: 0,
             wall_offset: 0,
-            follower: empty_state(&limits, HashKey(1, 2)),
+            follower: empty_state(&limits, HashSeed(1, 2)),
             reducer: LeaseReducer::new(),
             model: LedgerModel::default(),
             origin: (Tick(0), now),
@@ -85,10 +91,10 @@ impl ServerMachine {
     }
 
     /// Starts the registrar on what the disk holds. It may not start: a disk may be that full.
-    pub fn start(&mut self, now: u64, log: &mut Log) -> Result<Vec<Effect>, Violation> {
+    pub fn start(&mut self, now: u64, log: &mut SimulationLog) -> Result<Vec<Effect>, Violation> {
         self.incarnation += 1;
         let Some(state) = self.replay_disk(log)? else { return Ok(Vec::new()) };
-        ensure(state.snapshot() == self.follower.snapshot(), || {
+        ensure(state.to_comparable() == self.follower.to_comparable(), || {
             "a replay differs from what was followed".into()
         })?;
         let wall = WALL.wrapping_add(now * 1_000).wrapping_add_signed(self.wall_offset);
@@ -213,15 +219,15 @@ impl ServerMachine {
         }
         self.durable_checks += 1;
         if self.durable_checks.is_multiple_of(32) {
-            let same = registrar.state().snapshot() == self.follower.snapshot();
+            let same = registrar.state().to_comparable() == self.follower.to_comparable();
             ensure(same, || "the live state differs from what the disk says".into())?;
         }
         Ok(())
     }
 }
 
-fn empty_state(limits: &Limits, key: HashKey) -> KernelState {
-    KernelState::new(TAG, limits.clone(), key)
+fn empty_state(limits: &Limits, hash_seed: HashSeed) -> KernelState {
+    KernelState::new(TAG, limits.clone(), hash_seed)
 }
 
 fn decode_event(record: &EventRecord) -> Result<Event, Violation> {

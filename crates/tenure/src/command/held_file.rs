@@ -6,7 +6,7 @@ use clap::Args;
 use tenure_api::{Blame as Blamed, BlamedLine, FileForceReleaseRequest, FileGiveRequest};
 
 use super::files::view;
-use super::path::absolute_path;
+use super::path_argument::absolute_path;
 use crate::client::with_local_client;
 use crate::failure::Failure;
 use crate::output::Format;

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum};
 use tenure_api::LeaseResponse;
 
-use super::lease_token::LeaseToken;
+use super::lease_token::LeaseTokenArguments;
 use super::{lease_token, lease_view};
 use crate::client::with_client;
 use crate::duration::{format_short, parse_milliseconds};
@@ -43,7 +43,7 @@ pub struct Renew {
     #[arg(value_name = "LEASE")]
     id: String,
     #[command(flatten)]
-    token: LeaseToken,
+    token: LeaseTokenArguments,
     /// Another length from now on: 1s to 24h
     #[arg(long, value_name = "DURATION", value_parser = parse_milliseconds)]
     ttl: Option<u64>,
@@ -82,7 +82,7 @@ pub struct Release {
     #[arg(value_name = "LEASE")]
     id: String,
     #[command(flatten)]
-    token: LeaseToken,
+    token: LeaseTokenArguments,
     /// How the work ended
     #[arg(long, value_enum, default_value_t = Reason::Completed)]
     reason: Reason,
@@ -134,7 +134,7 @@ pub struct Transfer {
     #[arg(long, value_name = "HOLDER")]
     to: String,
     #[command(flatten)]
-    token: LeaseToken,
+    token: LeaseTokenArguments,
     /// Write the new token to this file, which only its owner can read, and not to standard output
     #[arg(long, value_name = "FILE")]
     new_token_file: Option<PathBuf>,

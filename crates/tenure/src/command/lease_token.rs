@@ -15,7 +15,7 @@ use crate::failure::Failure;
 ///
 /// On a command line every user of the machine can read it in /proc, so prefer the file or the environment.
 #[derive(Debug, Args)]
-pub struct LeaseToken {
+pub struct LeaseTokenArguments {
     /// The lease's token. Others on this machine can read it here: prefer --token-file or TENURE_LEASE_TOKEN
     #[arg(long, value_name = "TOKEN", conflicts_with = "token_file")]
     token: Option<RedactedArgument>,
@@ -34,7 +34,7 @@ impl From<String> for RedactedArgument {
     }
 }
 
-impl LeaseToken {
+impl LeaseTokenArguments {
     /// Reads it.
     pub fn read(self) -> Result<Secret, Failure> {
         if let Some(RedactedArgument(token)) = self.token {

@@ -12,7 +12,7 @@ use crate::client::holder_of_process;
 use crate::configuration::variable;
 use crate::exit;
 use crate::failure::Failure;
-use crate::mcp::{Defaults, HttpSettings, PathResolver, Tools, serve, serve_stdio};
+use crate::mcp::{CallerDefaults, HttpSettings, PathResolver, Tools, serve, serve_stdio};
 
 /// Offers Tenure to coding agents, as tools of the Model Context Protocol (MCP).
 ///
@@ -102,7 +102,7 @@ impl Mcp {
         Ok(Some(HttpSettings { listen, hosts: self.host.clone(), allows_anonymous: self.without_token }))
     }
 
-    fn defaults(&self) -> Result<Defaults, Failure> {
+    fn defaults(&self) -> Result<CallerDefaults, Failure> {
         let text = |name: &'static str| match variable(name).filter(|value| !value.is_empty()) {
             Some(value) => value
                 .into_string()
@@ -118,7 +118,7 @@ impl Mcp {
             Some(session) => Some(session.clone()),
             None => text("TENURE_SESSION")?,
         };
-        Ok(Defaults { agent, session })
+        Ok(CallerDefaults { agent, session })
     }
 
     fn path_resolver(&self) -> Result<PathResolver, Failure> {

@@ -20,7 +20,7 @@ mod list;
 mod log;
 mod mcp;
 mod passport;
-mod path;
+mod path_argument;
 mod replay;
 mod report;
 mod run;
@@ -40,7 +40,7 @@ use clap::Subcommand;
 
 pub use self::doctor::run_internal_subcommand as run_doctor_subcommand;
 pub use self::hook::{run_hook_command, verdict};
-pub use self::run::{run_failure, run_internal_subcommand};
+pub use self::run::{exec_failure, run_internal_subcommand};
 use crate::failure::Failure;
 
 /// A command, with its own help text.

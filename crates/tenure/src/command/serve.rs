@@ -20,7 +20,7 @@ use crate::configuration::{
 use crate::daemon::write;
 use crate::exit;
 use crate::failure::Failure;
-use crate::message::{print_error, print_stderr};
+use crate::terminal_message::{print_error, print_stderr};
 use crate::worker::EmbeddedWorker;
 
 /// Runs the lease authority until it gets SIGTERM or SIGINT.
@@ -146,7 +146,7 @@ async fn serve(settings: Settings, worker: Option<WorkerConfiguration>, place: &
     let was_signalled = tokio::select! {
         () = shutdown_signal(&mut terminate, &mut interrupt) => true,
         () = server.wait_for_stop_request() => true,
-        () = server.ended() => false,
+        () = server.wait_until_ended() => false,
         () = report_background_health(&server) => false,
         () = reload_on_hangup(&server, place, &mut hangup) => false,
     };
@@ -179,7 +179,7 @@ fn print_addresses(server: &Server) {
     // Who started us may read no further than this, or not at all.
     let mut output = io::stdout();
     let _ = output.write_all(text.as_bytes()).and_then(|()| output.flush());
-    if let Some(error) = server.socket_error() {
+    if let Some(error) = server.socket_bind_error() {
         print_error("there is no local socket", error);
     }
 }

@@ -7,8 +7,8 @@ use tenure_registrar::runtime::{LedgerVerification, verify_ledger_directory};
 
 use crate::configuration::LedgerLocation;
 use crate::failure::Failure;
-use crate::message::Progress;
 use crate::output::{Format, Table};
+use crate::terminal_message::ProgressLine;
 
 /// Checks every bit of a ledger: sums, hash chain, checkpoints, signatures, and that its events add up.
 ///
@@ -32,7 +32,7 @@ impl Verify {
     /// Reads everything.
     pub fn run(self) -> Result<(), Failure> {
         let data = self.location.existing_directory()?;
-        let mut progress = Progress::new();
+        let mut progress = ProgressLine::new();
         let found = verify_ledger_directory(&data, &mut |read, all| {
             progress.show(&format!("segment {read} of {all}"))
         });

@@ -8,7 +8,7 @@ use tenure_client::LeaseFilter;
 
 use super::files::view;
 use super::list::list_all;
-use super::path::absolute_path;
+use super::path_argument::absolute_path;
 use crate::client::{with_client, with_local_client};
 use crate::duration::format_short;
 use crate::exit;

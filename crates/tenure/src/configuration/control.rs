@@ -8,10 +8,10 @@ use tenure_server::{
 };
 
 use super::network::NONE;
-use super::{ConfigurationError, Sources};
+use super::{ConfigurationError, MergedValues};
 
 /// What was configured.
-pub fn read_control_settings(sources: &Sources) -> Result<ControlSettings, ConfigurationError> {
+pub fn read_control_settings(sources: &MergedValues) -> Result<ControlSettings, ConfigurationError> {
     let default = ControlSettings::default();
     let ttl_ms = sources.number_or("control.ttl_ms", default.ttl_ms)?;
     // A fifth, as with the defaults of both.
@@ -37,13 +37,13 @@ pub fn read_control_settings(sources: &Sources) -> Result<ControlSettings, Confi
     Ok(ControlSettings { ttl_ms, heartbeat_interval_ms, millis_at_start, gateway, serial, encoder })
 }
 
-fn serial(sources: &Sources) -> Result<Option<SerialSettings>, ConfigurationError> {
+fn serial(sources: &MergedValues) -> Result<Option<SerialSettings>, ConfigurationError> {
     let baud = sources.number_or("control.serial.baud", SerialSettings::DEFAULT_BAUD)?;
     let path = path(sources, "control.serial.path", &["control.serial.baud"])?;
     Ok(path.map(|path| SerialSettings { path, baud }))
 }
 
-fn encoder(sources: &Sources) -> Result<Option<RotaryEncoderSettings>, ConfigurationError> {
+fn encoder(sources: &MergedValues) -> Result<Option<RotaryEncoderSettings>, ConfigurationError> {
     let limit = RotaryEncoderSettings::MAX_STEP;
     let step = sources.read_as("control.encoder.step", |text| {
         text.parse().ok().filter(|step| *step != 0 && (-limit..=limit).contains(step))
@@ -62,7 +62,11 @@ fn encoder(sources: &Sources) -> Result<Option<RotaryEncoderSettings>, Configura
 }
 
 /// The path of an input. The `dependents` need it, or `none` in its place.
-fn path(sources: &Sources, key: &str, dependents: &[&str]) -> Result<Option<PathBuf>, ConfigurationError> {
+fn path(
+    sources: &MergedValues,
+    key: &str,
+    dependents: &[&str],
+) -> Result<Option<PathBuf>, ConfigurationError> {
     sources.read_as(key, |text| (!text.is_empty()).then_some(()))?;
     match (sources.get(key), dependents.iter().find(|other| sources.get(other).is_some())) {
         (Some(value), _) => Ok((value.text != NONE).then(|| value.path())),
@@ -74,7 +78,7 @@ fn path(sources: &Sources, key: &str, dependents: &[&str]) -> Result<Option<Path
 }
 
 /// The foreign device that was configured, if one was.
-fn gateway(sources: &Sources) -> Result<Option<GatewaySettings>, ConfigurationError> {
+fn gateway(sources: &MergedValues) -> Result<Option<GatewaySettings>, ConfigurationError> {
     let (device, rules) = (sources.get("control.device"), rules(sources)?);
     let Some(value) = device else {
         return match rules {
@@ -89,7 +93,7 @@ fn gateway(sources: &Sources) -> Result<Option<GatewaySettings>, ConfigurationEr
     Ok(Some(GatewaySettings { device, rules, timeouts: GatewayTimeouts::default() }))
 }
 
-fn rules(sources: &Sources) -> Result<Option<Rules>, ConfigurationError> {
+fn rules(sources: &MergedValues) -> Result<Option<Rules>, ConfigurationError> {
     let Some(value) = sources.get("control.gateway.rules") else { return Ok(None) };
     if value.text == wled::NAME {
         return Ok(Some(Rules::wled()));

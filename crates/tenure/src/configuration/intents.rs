@@ -5,8 +5,8 @@ use std::path::Path;
 use tenure_server::IntentSettings;
 
 use super::sources::ConfigurationValue;
-use super::{ConfigurationError, Sources};
-use crate::worker::{Settings, Template, TemplateError};
+use super::{ConfigurationError, MergedValues};
+use crate::worker::{CommandTemplate, CommandTemplateError, Settings};
 
 const COMMAND: &str = "intents.pipeline.command";
 const RECORDING_COMMAND: &str = "intents.pipeline.recording_command";
@@ -24,7 +24,7 @@ pub struct WorkerConfiguration {
 }
 
 /// What was configured for the API.
-pub fn read_intent_settings(sources: &Sources) -> Result<IntentSettings, ConfigurationError> {
+pub fn read_intent_settings(sources: &MergedValues) -> Result<IntentSettings, ConfigurationError> {
     let default = IntentSettings::default();
     Ok(IntentSettings {
         api_leases: read_api_leases(sources)?.unwrap_or(default.api_leases),
@@ -39,13 +39,13 @@ pub fn read_intent_settings(sources: &Sources) -> Result<IntentSettings, Configu
 }
 
 /// Whether the API takes leases, if it was configured. It is read again while the server runs.
-pub fn read_api_leases(sources: &Sources) -> Result<Option<bool>, ConfigurationError> {
+pub fn read_api_leases(sources: &MergedValues) -> Result<Option<bool>, ConfigurationError> {
     sources.boolean("intents.api_leases")
 }
 
 /// What was configured for the worker. Without a command there is no worker.
 pub fn read_worker_configuration(
-    sources: &Sources,
+    sources: &MergedValues,
     data: &Path,
 ) -> Result<Option<WorkerConfiguration>, ConfigurationError> {
     let is_in_server = sources.boolean("intents.worker")?;
@@ -90,10 +90,11 @@ pub fn read_worker_configuration(
 }
 
 /// A program with its arguments. An error does not repeat it, since it may have a password in it.
-fn template(sources: &Sources, key: &str) -> Result<Option<Template>, ConfigurationError> {
+fn template(sources: &MergedValues, key: &str) -> Result<Option<CommandTemplate>, ConfigurationError> {
     let Some(ConfigurationValue { text, origin }) = sources.get(key) else { return Ok(None) };
     let arguments = serde_json::from_str::<Vec<String>>(&text.to_string_lossy());
-    let template =
-        arguments.map_err(|_| TemplateError::NotAList).and_then(|arguments| Template::parse(&arguments));
+    let template = arguments
+        .map_err(|_| CommandTemplateError::NotAList)
+        .and_then(|arguments| CommandTemplate::parse(&arguments));
     template.map(Some).map_err(|reason| ConfigurationError::new(format!("{origin} {reason}")))
 }

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use super::{Configuration, ConfigurationError, Flags, Folders, Sources};
+use super::{Configuration, ConfigurationError, Flags, Folders, MergedValues};
 use crate::exit;
 use crate::failure::Failure;
 
@@ -71,7 +71,7 @@ impl LedgerLocation {
         let folders = Folders::new(variable);
         let only_the_file = std::env::vars_os().filter(|(name, _)| name == "TENURE_CONFIG").collect();
         let flags = Flags { config: self.config.clone(), ..Flags::default() };
-        super::read_api_leases(&Sources::new(flags, &only_the_file, &folders)?)
+        super::read_api_leases(&MergedValues::new(flags, &only_the_file, &folders)?)
     }
 
     /// Where the server of this machine is. Nothing else of the configuration is looked at: whoever asks has no time.
@@ -90,10 +90,10 @@ impl LedgerLocation {
         self,
         flags: impl IntoIterator<Item = (&'static str, OsString)>,
         folders: &Folders,
-    ) -> Result<Sources, ConfigurationError> {
+    ) -> Result<MergedValues, ConfigurationError> {
         let data = self.data.map(|data| ("data", data.into_os_string()));
         let values = flags.into_iter().chain(data).collect();
-        Sources::new(Flags { config: self.config, values }, &std::env::vars_os().collect(), folders)
+        MergedValues::new(Flags { config: self.config, values }, &std::env::vars_os().collect(), folders)
     }
 }
 

@@ -17,13 +17,13 @@ use std::path::PathBuf;
 use tenure_core::kernel::TickDuration;
 use tenure_ledger::embedded::{LedgerOptions, Retention};
 use tenure_registrar::runtime::MaintenanceOptions;
-use tenure_server::{AgentSettings, ControlSettings, FileSettings, IntentSettings, Pools};
+use tenure_server::{AgentSettings, ControlSettings, FileSettings, IntentSettings, ResourcePools};
 
 pub use self::folders::{Folders, NO_SECRET, intent_secrets};
 pub use self::intents::{WorkerConfiguration, read_api_leases};
 pub use self::ledger_location::{LedgerLocation, LocalServerPaths, variable};
 pub use self::network::{ListenAddress, NetworkSettings};
-pub use self::sources::{Flags, Sources};
+pub use self::sources::{Flags, MergedValues};
 
 /// What the program was told to do.
 #[derive(Debug, Clone)]
@@ -37,7 +37,7 @@ pub struct Configuration {
     /// What is done beside its writer, and when.
     pub routine: MaintenanceOptions,
     /// Names for any one of several resources.
-    pub pools: Pools,
+    pub pools: ResourcePools,
     /// The device, and who may move it.
     pub control: ControlSettings,
     /// What is done with intents.
@@ -75,7 +75,7 @@ impl ConfigurationError {
 
 impl Configuration {
     /// Puts together what flags, environment and file say.
-    pub fn new(sources: &Sources, folders: &Folders) -> Result<Self, ConfigurationError> {
+    pub fn new(sources: &MergedValues, folders: &Folders) -> Result<Self, ConfigurationError> {
         let data = Self::data_directory(sources, folders)?;
         Ok(Self {
             network: NetworkSettings::new(sources, folders)?,
@@ -92,7 +92,7 @@ impl Configuration {
     }
 
     /// Where the ledger is, for commands that only read it and need to know nothing else.
-    pub fn data_directory(sources: &Sources, folders: &Folders) -> Result<PathBuf, ConfigurationError> {
+    pub fn data_directory(sources: &MergedValues, folders: &Folders) -> Result<PathBuf, ConfigurationError> {
         match sources.get("data") {
             Some(value) => Ok(value.path()),
             None => Ok(folders.state("the ledger", "say --data")?.join("tenure")),
@@ -100,7 +100,7 @@ impl Configuration {
     }
 }
 
-fn ledger(sources: &Sources, folders: &Folders) -> Result<LedgerOptions, ConfigurationError> {
+fn ledger(sources: &MergedValues, folders: &Folders) -> Result<LedgerOptions, ConfigurationError> {
     let default = LedgerOptions::default();
     let witness = match sources.get("ledger.witness") {
         Some(value) => value.path(),
@@ -114,7 +114,7 @@ fn ledger(sources: &Sources, folders: &Folders) -> Result<LedgerOptions, Configu
     })
 }
 
-fn routine(sources: &Sources) -> Result<MaintenanceOptions, ConfigurationError> {
+fn routine(sources: &MergedValues) -> Result<MaintenanceOptions, ConfigurationError> {
     let default = MaintenanceOptions::default();
     let days: Option<u64> = sources.number("ledger.retention_days")?;
     let age = days.map(|days| TickDuration::from_secs(days.saturating_mul(24 * 60 * 60)));
@@ -128,8 +128,8 @@ fn routine(sources: &Sources) -> Result<MaintenanceOptions, ConfigurationError> 
 }
 
 /// `[pools] tuner = 4` is `tuner:0` to `tuner:3`, `door = ["front", "back"]` is `door:front` and `door:back`.
-fn pools(sources: &Sources) -> Result<Pools, ConfigurationError> {
-    let mut pools = Pools::default();
+fn pools(sources: &MergedValues) -> Result<ResourcePools, ConfigurationError> {
+    let mut pools = ResourcePools::default();
     for (name, value) in sources.pools() {
         let text = value.text.to_string_lossy();
         let names: Vec<String> = match text.parse::<usize>() {
@@ -143,7 +143,7 @@ fn pools(sources: &Sources) -> Result<Pools, ConfigurationError> {
     Ok(pools)
 }
 
-fn agents(sources: &Sources) -> Result<AgentSettings, ConfigurationError> {
+fn agents(sources: &MergedValues) -> Result<AgentSettings, ConfigurationError> {
     let default = AgentSettings::default();
     Ok(AgentSettings {
         ttl_ms: sources.number_or("agents.ttl_ms", default.ttl_ms)?,
@@ -157,14 +157,14 @@ fn agents(sources: &Sources) -> Result<AgentSettings, ConfigurationError> {
     })
 }
 
-fn files(sources: &Sources) -> Result<FileSettings, ConfigurationError> {
+fn files(sources: &MergedValues) -> Result<FileSettings, ConfigurationError> {
     let default = FileSettings::default();
     let ms = |key, unit_ms: u64| Ok(sources.number(key)?.map(|number: u64| number * unit_ms));
     Ok(FileSettings {
         retry_ms: ms("files.retry_seconds", 1_000)?.unwrap_or(default.retry_ms),
         idle_ms: ms("files.idle_seconds", 1_000)?.unwrap_or(default.idle_ms),
-        warn_only: sources.has_value("files.mode", "warn")?.unwrap_or(default.warn_only),
-        guarded_shells: sources.has_value("files.shells", "guarded")?.unwrap_or(default.guarded_shells),
+        warn_only: sources.value_is("files.mode", "warn")?.unwrap_or(default.warn_only),
+        guarded_shells: sources.value_is("files.shells", "guarded")?.unwrap_or(default.guarded_shells),
         audit: sources.parse("files.audit")?.unwrap_or(default.audit),
         stop_when_idle_ms: ms("files.stop_when_idle_minutes", 60_000)?.or(default.stop_when_idle_ms),
     })

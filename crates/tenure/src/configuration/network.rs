@@ -5,10 +5,10 @@ use std::net::SocketAddr;
 use std::str::FromStr;
 use std::time::Duration;
 
-use tenure_server::{ConnectionLimits, SocketSettings, TlsFiles};
+use tenure_server::{ConnectionLimits, LocalSocketSettings, TlsFiles};
 
 use super::sources::ConfigurationValue;
-use super::{ConfigurationError, Folders, Sources};
+use super::{ConfigurationError, Folders, MergedValues};
 
 /// The word for not at all.
 pub(super) const NONE: &str = "none";
@@ -50,7 +50,7 @@ pub struct NetworkSettings {
     /// Where to listen on the network.
     pub listen: Option<SocketAddr>,
     /// Where to listen for users of this machine.
-    pub socket: Option<SocketSettings>,
+    pub socket: Option<LocalSocketSettings>,
     /// The certificate.
     pub tls: Option<TlsFiles>,
     /// What else the server is called.
@@ -60,7 +60,7 @@ pub struct NetworkSettings {
 }
 
 impl NetworkSettings {
-    pub(super) fn new(sources: &Sources, folders: &Folders) -> Result<Self, ConfigurationError> {
+    pub(super) fn new(sources: &MergedValues, folders: &Folders) -> Result<Self, ConfigurationError> {
         let listen = match sources
             .parse("listen")?
             .unwrap_or(ListenAddress::At(SocketAddr::from(([127, 0, 0, 1], 7420))))
@@ -80,19 +80,19 @@ impl NetworkSettings {
 
 /// Where to listen for users of this machine.
 pub(super) fn socket(
-    sources: &Sources,
+    sources: &MergedValues,
     folders: &Folders,
-) -> Result<Option<SocketSettings>, ConfigurationError> {
+) -> Result<Option<LocalSocketSettings>, ConfigurationError> {
     let users = sources.list("socket.users")?.unwrap_or_default();
     // In a file, `socket` is a path or a table; a table has its path inside.
     match sources.get("socket").or_else(|| sources.get("socket.path")) {
         Some(value) if value.text == NONE => Ok(None),
-        Some(value) => Ok(Some(SocketSettings { path: value.path(), users, is_explicit: true })),
-        None => Ok(Some(SocketSettings { path: folders.socket(), users, is_explicit: false })),
+        Some(value) => Ok(Some(LocalSocketSettings { path: value.path(), users, is_explicit: true })),
+        None => Ok(Some(LocalSocketSettings { path: folders.socket(), users, is_explicit: false })),
     }
 }
 
-fn tls(sources: &Sources) -> Result<Option<TlsFiles>, ConfigurationError> {
+fn tls(sources: &MergedValues) -> Result<Option<TlsFiles>, ConfigurationError> {
     let path = |key| sources.get(key).map(ConfigurationValue::path);
     match (path("tls.certificate"), path("tls.key")) {
         (Some(certificate), Some(key)) => Ok(Some(TlsFiles { certificate, key })),
@@ -102,7 +102,7 @@ fn tls(sources: &Sources) -> Result<Option<TlsFiles>, ConfigurationError> {
     }
 }
 
-fn limits(sources: &Sources) -> Result<ConnectionLimits, ConfigurationError> {
+fn limits(sources: &MergedValues) -> Result<ConnectionLimits, ConfigurationError> {
     let default = ConnectionLimits::default();
     let idle = sources.number("http.idle_seconds")?;
     Ok(ConnectionLimits {

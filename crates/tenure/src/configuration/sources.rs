@@ -44,9 +44,9 @@ impl ConfigurationValue {
 
 /// The value that counts for each key.
 #[derive(Debug, Clone, Default)]
-pub struct Sources(BTreeMap<String, ConfigurationValue>);
+pub struct MergedValues(BTreeMap<String, ConfigurationValue>);
 
-impl Sources {
+impl MergedValues {
     /// Flags override the environment, which overrides the file.
     pub fn new(
         flags: Flags,
@@ -192,7 +192,7 @@ impl Sources {
     }
 
     /// Whether `key` has the word `chosen`, one of those that it accepts.
-    pub fn has_value(&self, key: &str, chosen: &str) -> Result<Option<bool>, ConfigurationError> {
+    pub fn value_is(&self, key: &str, chosen: &str) -> Result<Option<bool>, ConfigurationError> {
         let Some(AllowedValues::OneOf(words)) = allowed_values(key) else {
             unreachable!("{key} is a choice")
         };

@@ -21,7 +21,7 @@ pub(super) fn configuration(
     let folders = Folders::new(|name| all.get(name).cloned());
     let variables = all.iter().map(|(name, value)| (OsString::from(name), value.clone())).collect();
     let values = flags.iter().map(|(key, value)| (*key, OsString::from(value))).collect();
-    Configuration::new(&Sources::new(Flags { config: None, values }, &variables, &folders)?, &folders)
+    Configuration::new(&MergedValues::new(Flags { config: None, values }, &variables, &folders)?, &folders)
 }
 
 #[test]
@@ -85,9 +85,9 @@ fn invalid_value_is_rejected_with_its_origin() {
 fn named_configuration_file_must_exist() {
     let folders = Folders::default();
     let flags = Flags { config: Some("/nowhere/config.toml".into()), ..Flags::default() };
-    let refused = Sources::new(flags, &BTreeMap::new(), &folders).unwrap_err().to_string();
+    let refused = MergedValues::new(flags, &BTreeMap::new(), &folders).unwrap_err().to_string();
     assert!(refused.contains("/nowhere/config.toml cannot be read"), "{refused}");
-    let nothing = Configuration::new(&Sources::default(), &folders).unwrap_err().to_string();
+    let nothing = Configuration::new(&MergedValues::default(), &folders).unwrap_err().to_string();
     assert!(nothing.contains("neither XDG_STATE_HOME nor HOME"), "{nothing}");
 }
 
@@ -150,7 +150,7 @@ fn pool_names_and_members_are_read() {
         assert!(refused.contains("pools"), "{refused}");
     }
     let variables = [("TENURE_POOLS_LAB".into(), "x,y".into()), ("TENURE_POOLS_".into(), "1".into())];
-    let sources = Sources::new(Flags::default(), &variables.into(), &Folders::default()).unwrap();
+    let sources = MergedValues::new(Flags::default(), &variables.into(), &Folders::default()).unwrap();
     let chosen: Vec<_> = sources.pools().map(|(name, value)| (name, value.text.clone())).collect();
     assert_eq!(chosen, [("lab", "x,y".into())], "one that no file names counts too");
 }
@@ -575,7 +575,7 @@ mod intent_settings {
 
 mod worker_settings {
     use super::*;
-    use crate::worker::{Settings, Template};
+    use crate::worker::{CommandTemplate, Settings};
 
     const PIPELINE: &str =
         "[intents.pipeline]\ncommand = ['ffmpeg', '-vf', 'scale=1:2,fps=3', '{service}']\n";
@@ -597,7 +597,7 @@ mod worker_settings {
             (Path::new("/home/somebody/.local/state/tenure/sessions"), 200)
         );
         let arguments = ["ffmpeg", "-vf", "scale=1:2,fps=3", "{service}"].map(str::to_owned);
-        assert_eq!(found.settings.command, Template::parse(&arguments).unwrap(), "commas and all");
+        assert_eq!(found.settings.command, CommandTemplate::parse(&arguments).unwrap(), "commas and all");
         let elsewhere = of(&format!("[intents]\nworker = false\ntuners = 64\n{PIPELINE}")).unwrap().unwrap();
         assert!(!elsewhere.is_in_server);
         assert_eq!(elsewhere.settings.tuners, 64);
@@ -608,7 +608,7 @@ mod worker_settings {
         let variable = ("TENURE_INTENTS_PIPELINE_COMMAND", r#"["sh", "-c", "echo a, b"]"#);
         let found = configuration(&[], &[variable], "").unwrap().worker.unwrap();
         let arguments = ["sh", "-c", "echo a, b"].map(str::to_owned);
-        assert_eq!(found.settings.command, Template::parse(&arguments).unwrap());
+        assert_eq!(found.settings.command, CommandTemplate::parse(&arguments).unwrap());
     }
 
     #[test]
@@ -665,8 +665,8 @@ fn paths_that_are_not_utf8_are_accepted() {
     let flags = Flags { values: [("data", path.clone())].into(), ..Flags::default() };
     let variables = [("TENURE_DATA".into(), path.clone())].into();
     for sources in [
-        Sources::new(flags, &BTreeMap::new(), &folders).unwrap(),
-        Sources::new(Flags::default(), &variables, &folders).unwrap(),
+        MergedValues::new(flags, &BTreeMap::new(), &folders).unwrap(),
+        MergedValues::new(Flags::default(), &variables, &folders).unwrap(),
     ] {
         assert_eq!(Configuration::data_directory(&sources, &folders).unwrap(), Path::new(&path));
     }

@@ -10,7 +10,7 @@ use std::process::{Command, ExitCode, Stdio};
 
 use crate::configuration::variable;
 use crate::exit;
-use crate::message::print_error;
+use crate::terminal_message::print_error;
 
 /// What `tenure` is started as between a hook and its daemon. This is no command for people.
 pub const SUBCOMMAND: &str = "detached-daemon";

@@ -9,7 +9,7 @@ use std::process::ExitCode;
 use rustix::process::{Signal, set_parent_process_death_signal};
 
 use super::launcher::exec_command;
-use crate::{descriptors, exit};
+use crate::{exit, fd_transfer};
 
 /// Becomes the command, watched. Its input is the connection to the keeper, over which its real one comes.
 pub fn run(command: &[OsString]) -> ExitCode {
@@ -22,7 +22,7 @@ pub fn run(command: &[OsString]) -> ExitCode {
 
 fn prepare() -> io::Result<()> {
     let mut stream = UnixStream::from(io::stdin().as_fd().try_clone_to_owned()?);
-    let [input, output, errors] = descriptors::receive(&stream)?;
+    let [input, output, errors] = fd_transfer::receive(&stream)?;
     // Without its keeper it could do nothing any more, in the middle of whatever it does.
     set_parent_process_death_signal(Some(Signal::KILL))?;
     let listener = match tenure_seccomp::install() {
@@ -35,7 +35,7 @@ fn prepare() -> io::Result<()> {
             return Err(error);
         }
     };
-    descriptors::send(&stream, &[listener.as_fd()])?;
+    fd_transfer::send(&stream, &[listener.as_fd()])?;
     drop(listener);
     // Nothing that waits is done here until somebody listens.
     stream.read_exact(&mut [0])?;

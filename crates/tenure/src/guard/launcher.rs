@@ -17,18 +17,18 @@ use super::protocol::{SupervisorCommand, SupervisorReport};
 use super::session_selector::SessionSelector;
 use super::signals::{ReceivedSignal, SignalQueue};
 use super::syscall_supervisor::process_tree;
-use super::{SUPERVISOR_SUBCOMMAND, detection, job_control};
-use crate::command::run_failure;
-use crate::message::print_stderr;
+use super::{SUPERVISOR_SUBCOMMAND, job_control, nested_guard};
+use crate::command::exec_failure;
 use crate::process_supervisor::{CommandExit, MessageStream};
-use crate::{descriptors, exit};
+use crate::terminal_message::print_stderr;
+use crate::{exit, fd_transfer};
 
 /// How long a supervisor that has nothing left to watch may take to end.
 const SUPERVISOR_EXIT_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// Runs the command, and all that it starts, behind the gate.
 pub fn run(command: &[OsString], naming: &SessionSelector) -> ExitCode {
-    if detection::is_guarded() {
+    if nested_guard::is_guarded() {
         return exec_command(command);
     }
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
@@ -49,7 +49,7 @@ pub fn run(command: &[OsString], naming: &SessionSelector) -> ExitCode {
 pub fn exec_command(command: &[OsString]) -> ExitCode {
     let Some((program, arguments)) = command.split_first() else { return exit::USAGE.into() };
     let error = Command::new(program).args(arguments).exec();
-    run_failure(program, &error).report()
+    exec_failure(program, &error).report()
 }
 
 async fn launch(command: &[OsString], naming: &SessionSelector) -> io::Result<CommandExit> {
@@ -104,7 +104,7 @@ fn start(
 ) -> io::Result<(Child, MessageStream)> {
     let (ours, theirs) = UnixStream::pair()?;
     let (input, output, errors) = (io::stdin(), io::stdout(), io::stderr());
-    descriptors::send(&ours, &[input.as_fd(), output.as_fd(), errors.as_fd()])?;
+    fd_transfer::send(&ours, &[input.as_fd(), output.as_fd(), errors.as_fd()])?;
     let mut process = Command::new("/proc/self/exe");
     process.arg0("tenure").arg(SUPERVISOR_SUBCOMMAND).args(naming.to_arguments()).args(command);
     process.stdin(OwnedFd::from(theirs)).stdout(Stdio::null()).stderr(Stdio::null());

@@ -11,10 +11,10 @@
 //! system lets only ancestors do that. It lives as long as one of them does; the front does not wait for what goes on in the
 //! background.
 
-mod detection;
 mod exec;
 mod job_control;
 mod launcher;
+mod nested_guard;
 mod protocol;
 mod session_selector;
 mod signals;
@@ -26,8 +26,8 @@ use std::process::ExitCode;
 
 use rustix::io::Errno;
 
-pub use self::detection::is_guarded;
 pub use self::launcher::run;
+pub use self::nested_guard::is_guarded;
 pub use self::session_selector::SessionSelector;
 pub use self::syscall_supervisor::process_tree::{end_all_descendants, end_with_descendants};
 
@@ -60,7 +60,7 @@ pub fn run_internal_subcommand(mut arguments: impl Iterator<Item = OsString>) ->
 }
 
 /// Whether this names the shell that runs under the guard.
-pub fn is_shim(shell: &Path) -> bool {
+pub fn is_tenure_bash(shell: &Path) -> bool {
     Shim::from_program_name(shell.as_os_str()).is_some()
 }
 

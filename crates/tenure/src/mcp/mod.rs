@@ -28,5 +28,5 @@ mod who;
 
 pub use self::http::{HttpSettings, serve};
 pub use self::path_resolver::PathResolver;
-pub use self::service::{Defaults, Tools};
+pub use self::service::{CallerDefaults, Tools};
 pub use self::stdio::serve_stdio;

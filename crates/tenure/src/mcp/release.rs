@@ -43,7 +43,7 @@ pub async fn call(call: &ToolCall<'_>, arguments: JsonObject) -> Result<ToolResp
             ToolResponse::with_data(&nothing).line("You have no leases: there was nothing to release.")
         );
     }
-    let answer = call.client.release_all(&selected).await?;
+    let answer = call.client.release_agent_leases(&selected).await?;
     let response = ToolResponse::with_data(&answer);
     let response = match answer.released.len() {
         0 => response.line("Nothing was released."),

@@ -20,7 +20,7 @@ use super::{declare, heartbeat, release, report, status, who};
 
 /// Who asks, if a call does not say it.
 #[derive(Debug, Clone, Default)]
-pub struct Defaults {
+pub struct CallerDefaults {
     pub agent: Option<String>,
     pub session: Option<String>,
 }
@@ -37,7 +37,7 @@ pub struct Tools {
 struct ToolState {
     /// Who speaks, unless the request says it.
     client: Client,
-    defaults: Defaults,
+    defaults: CallerDefaults,
     places: PathResolver,
 }
 
@@ -45,12 +45,12 @@ pub struct ToolCall<'a> {
     /// Speaks to the Tenure server as the caller.
     pub client: &'a Client,
     pub paths: &'a PathResolver,
-    defaults: &'a Defaults,
+    defaults: &'a CallerDefaults,
 }
 
 impl Tools {
     /// `client` speaks for every caller who brought no token.
-    pub fn new(client: Client, defaults: Defaults, places: PathResolver) -> Self {
+    pub fn new(client: Client, defaults: CallerDefaults, places: PathResolver) -> Self {
         Self { shared: Arc::new(ToolState { client, defaults, places }) }
     }
 

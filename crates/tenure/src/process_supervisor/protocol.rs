@@ -31,10 +31,10 @@ pub enum WatchdogCommand {
     Kill,
 }
 
-/// Who may live on when a command has ended by itself.
+/// Which descendants may run on when a command has ended by itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum DescendantPolicy {
-    Daemons,
+    KeepDaemons,
     /// No descendant: it could still use what the lease protects.
     EndAll,
 }

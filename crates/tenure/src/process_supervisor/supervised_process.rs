@@ -12,7 +12,7 @@ use rustix::process::{Pid, Signal, getpid, kill_process, kill_process_group, set
 use super::protocol::{DescendantPolicy, MessageStream, WatchdogCommand, WatchdogReport};
 use super::reparented;
 use super::watchdog::{self, TerminationMargins};
-use crate::descriptors;
+use crate::fd_transfer;
 
 /// What a command has as standard input, output and error.
 #[derive(Debug, Clone, Copy)]
@@ -45,7 +45,7 @@ impl SupervisedProcess {
         set_child_subreaper(Some(getpid()))?;
         let (ours, theirs) = UnixStream::pair()?;
         // The watchdog's own input is the connection.
-        descriptors::send(&ours, &standard.0)?;
+        fd_transfer::send(&ours, &standard.0)?;
         let mut process = Command::new("/proc/self/exe");
         process.arg0("tenure").arg(watchdog::SUBCOMMAND).args(command);
         process.process_group(0).stdin(OwnedFd::from(theirs)).stdout(Stdio::null());

@@ -12,13 +12,13 @@ use tenure_core::kernel::TickDuration;
 use super::WorkerExit;
 use super::identity::WorkerIdentity;
 use super::leader::LeaderLock;
-use super::process::Process;
+use super::process_snapshot::ProcessSnapshot;
 use super::retry::retry;
 use super::server_handle::ServerHandle;
 use super::settings::Settings;
 use super::{orphan_processes, unsupervised_sessions};
-use crate::message::print_stderr;
 use crate::process_supervisor::timer::now;
+use crate::terminal_message::print_stderr;
 
 /// How many sessions are wiped with one request.
 const MAX_WIPED_PER_REQUEST: usize = 1_024;
@@ -36,7 +36,7 @@ pub async fn clean_up(
     let unwatched = unsupervised_sessions::unsupervised_sessions(
         identity,
         &guard.lease,
-        &Process::all().map_err(WorkerExit::System)?,
+        &ProcessSnapshot::all().map_err(WorkerExit::System)?,
     );
     if abandoned.is_empty() && unwatched.is_empty() {
         return Ok(());
@@ -62,13 +62,18 @@ pub async fn clean_up(
             let detail = Some("its worker started over".to_owned());
             let (reason, session_id) = ("R_WORKER_STOPPED".to_owned(), session.session_id.clone());
             let _ = server
-                .finish(&IntentSessionFinishRequest { guard: guard.fence, session_id, reason, detail })
+                .finish_session(&IntentSessionFinishRequest {
+                    guard: guard.fence,
+                    session_id,
+                    reason,
+                    detail,
+                })
                 .await;
         }
     }
     for part in ended.gone.chunks(MAX_WIPED_PER_REQUEST) {
         let request = IntentSessionWipeRequest { guard: guard.fence, sessions: part.to_vec() };
-        retry!("cleaning up", server.wipe(&request).await)?;
+        retry!("cleaning up", server.wipe_sessions(&request).await)?;
     }
     Ok(())
 }

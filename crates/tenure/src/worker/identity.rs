@@ -6,7 +6,7 @@ use std::io;
 
 use rustix::process::getpid;
 
-use super::process::{Process, is_gone};
+use super::process_snapshot::{ProcessSnapshot, is_gone};
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WorkerIdentity {
@@ -27,7 +27,7 @@ impl WorkerIdentity {
         let namespace: String = link.chars().filter(char::is_ascii_digit).collect();
         let unreadable = || io::Error::other("/proc does not show this process");
         let number = getpid().as_raw_nonzero().get();
-        let process = Process::find(number).ok_or_else(unreadable)?;
+        let process = ProcessSnapshot::find(number).ok_or_else(unreadable)?;
         // A /proc of another namespace has other numbers.
         let is_shown = fs::read_link("/proc/self")?.to_str() == Some(&number.to_string());
         if !is_shown || boot.is_empty() || namespace.is_empty() {

@@ -7,8 +7,8 @@ use tenure_server::Server;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
-use super::{ServerHandle, Settings, StopSignal, WorkerExit, run_worker};
-use crate::message::{print_error, print_stderr};
+use super::{ServerHandle, Settings, ShutdownReceiver, WorkerExit, run_worker};
+use crate::terminal_message::{print_error, print_stderr};
 
 const PAUSE: Duration = Duration::from_secs(1);
 /// How long an end in good order takes at the most. After that, the watchdogs end what is left.
@@ -43,7 +43,7 @@ impl EmbeddedWorker {
     }
 }
 
-async fn run_with_restarts(handle: ServerHandle, settings: Arc<Settings>, stop: StopSignal) {
+async fn run_with_restarts(handle: ServerHandle, settings: Arc<Settings>, stop: ShutdownReceiver) {
     let tuners = settings.tuners;
     loop {
         let ready =

@@ -9,8 +9,8 @@ use tenure_core::kernel::TickDuration;
 use super::WorkerExit;
 use super::identity::WorkerIdentity;
 use super::server_handle::{ServerHandle, WorkerError};
-use crate::message::print_stderr;
 use crate::process_supervisor::timer::now;
+use crate::terminal_message::print_stderr;
 
 /// How often to look whether the guard is free.
 const POLL_INTERVAL: Duration = Duration::from_secs(1);

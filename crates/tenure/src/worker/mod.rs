@@ -9,14 +9,15 @@
 //! runs under a watchdog (`process_supervisor`), so that no pipeline outlives its lease if the worker fails.
 
 mod cleanup;
+mod command_template;
 mod identity;
 mod in_process;
 mod leader;
-mod logs;
 mod orphan_processes;
 mod pipeline;
-mod process;
+mod pipeline_logs;
 mod process_record;
+mod process_snapshot;
 mod requests;
 mod retry;
 mod runtime;
@@ -24,7 +25,6 @@ mod server_handle;
 mod settings;
 mod state_machine;
 mod state_machine_io;
-mod template;
 #[cfg(test)]
 mod testing;
 mod unsupervised_sessions;
@@ -35,15 +35,15 @@ use std::sync::Arc;
 
 use tenure_api::{IntentSessionChanges, IntentSessionChangesRequest, Problem};
 
+pub use self::command_template::{CommandTemplate, CommandTemplateError};
 use self::identity::WorkerIdentity;
 pub use self::in_process::EmbeddedWorker;
-pub use self::retry::StopSignal;
+pub use self::retry::ShutdownReceiver;
 use self::retry::{retry, wait_for_stop};
 use self::runtime::WorkerRuntime;
 pub use self::server_handle::ServerHandle;
 use self::server_handle::WorkerError;
 pub use self::settings::Settings;
-pub use self::template::{Template, TemplateError};
 
 /// Why a worker has ended, though nobody told it to.
 #[derive(Debug)]
@@ -70,7 +70,7 @@ impl From<WorkerError> for WorkerExit {
 pub async fn run_worker(
     server: ServerHandle,
     settings: Arc<Settings>,
-    stop: StopSignal,
+    stop: ShutdownReceiver,
     ready: impl FnOnce(),
 ) -> Result<(), WorkerExit> {
     let identity = WorkerIdentity::current().map_err(WorkerExit::System)?;
@@ -93,7 +93,7 @@ async fn active_sessions(server: &ServerHandle, guard: u64) -> Result<IntentSess
     let (mut since, mut found) = (0, BTreeMap::new());
     loop {
         let request = IntentSessionChangesRequest { guard, since, wait_ms: None };
-        let part = retry!("listening to sessions", server.changes(&request).await)?;
+        let part = retry!("listening to sessions", server.changed_sessions(&request).await)?;
         // One that changed meanwhile is told again, as it is then.
         found.extend(part.sessions.into_iter().map(|session| (session.session_id.clone(), session)));
         since = part.revision;

@@ -10,8 +10,8 @@ use std::time::Duration;
 use rustix::process::{Pid, PidfdFlags, Signal, getpid, pidfd_open, pidfd_send_signal};
 use tenure_api::IntentSessionView;
 
-use super::process::Process;
-use super::process_record::ProcessRecord;
+use super::process_record::PipelineProcesses;
+use super::process_snapshot::ProcessSnapshot;
 use crate::process_supervisor;
 use crate::process_supervisor::timer::now;
 
@@ -31,7 +31,7 @@ pub struct TerminationOutcome {
 
 struct SessionProcesses {
     session: String,
-    recorded: Option<ProcessRecord>,
+    recorded: Option<PipelineProcesses>,
     /// Whether nobody was found when it was last looked for. While one program takes the place of another, the system
     /// does not show its environment: only who is not found twice is gone.
     was_empty: bool,
@@ -42,7 +42,7 @@ struct SessionProcesses {
 pub async fn terminate(sessions: &[IntentSessionView], beside: &[String]) -> io::Result<TerminationOutcome> {
     let of = |session: &IntentSessionView| SessionProcesses {
         session: session.session_id.clone(),
-        recorded: session.process.as_deref().and_then(ProcessRecord::parse),
+        recorded: session.process.as_deref().and_then(PipelineProcesses::parse),
         was_empty: false,
     };
     let beside = beside.iter().filter(|name| sessions.iter().all(|session| session.session_id != **name));
@@ -51,7 +51,7 @@ pub async fn terminate(sessions: &[IntentSessionView], beside: &[String]) -> io:
     let mut families: Vec<SessionProcesses> = sessions.iter().map(of).chain(beside.map(named)).collect();
     let (mut ended, started_at) = (TerminationOutcome::default(), now());
     loop {
-        let processes = Process::all()?;
+        let processes = ProcessSnapshot::all()?;
         let shown = sessions_of(&processes);
         let is_late = now().saturating_sub(started_at) >= WATCHDOG_TIMEOUT;
         let mut remaining = Vec::new();
@@ -79,17 +79,21 @@ pub async fn terminate(sessions: &[IntentSessionView], beside: &[String]) -> io:
 
 /// Which session each process has in its environment. Read once for all sessions: with a thousand of them, to read it for
 /// each would take longer than the guard lasts, which is not renewed meanwhile.
-fn sessions_of(processes: &[Process]) -> HashMap<i32, String> {
-    let of = |process: &Process| Some((process.number, process.variable("TENURE_SESSION")?));
+fn sessions_of(processes: &[ProcessSnapshot]) -> HashMap<i32, String> {
+    let of = |process: &ProcessSnapshot| Some((process.number, process.variable("TENURE_SESSION")?));
     processes.iter().filter_map(of).collect()
 }
 
 impl SessionProcesses {
     /// Who of these belongs to it and lives: whoever was recorded, has the session in its environment, or descends from
     /// such a one.
-    fn live_processes(&self, processes: &[Process], shown: &HashMap<i32, String>) -> Vec<Process> {
+    fn live_processes(
+        &self,
+        processes: &[ProcessSnapshot],
+        shown: &HashMap<i32, String>,
+    ) -> Vec<ProcessSnapshot> {
         let us = getpid().as_raw_nonzero().get();
-        let is_root = |process: &&Process| {
+        let is_root = |process: &&ProcessSnapshot| {
             self.is_recorded(process) || shown.get(&process.number) == Some(&self.session)
         };
         let mut found: HashSet<i32> = processes.iter().filter(is_root).map(|root| root.number).collect();
@@ -102,19 +106,20 @@ impl SessionProcesses {
                 break;
             }
         }
-        let is_alive =
-            |process: &&Process| found.contains(&process.number) && !process.is_dead && process.number != us;
+        let is_alive = |process: &&ProcessSnapshot| {
+            found.contains(&process.number) && !process.is_dead && process.number != us
+        };
         processes.iter().filter(is_alive).copied().collect()
     }
 
-    fn is_recorded(&self, process: &Process) -> bool {
+    fn is_recorded(&self, process: &ProcessSnapshot) -> bool {
         self.recorded.is_some_and(|recorded| {
             [recorded.command, recorded.watchdog].contains(&(process.number, process.started))
         })
     }
 
     /// Kills everybody but watchdogs, to whom orphans fall: those go when nobody is left, or are killed last.
-    fn kill(&self, found: &[Process], is_late: bool) {
+    fn kill(&self, found: &[ProcessSnapshot], is_late: bool) {
         let (watchdogs, descendants): (Vec<_>, Vec<_>) =
             found.iter().partition(|process| self.is_watchdog(process));
         for process in &descendants {
@@ -126,7 +131,7 @@ impl SessionProcesses {
         }
     }
 
-    fn is_watchdog(&self, process: &Process) -> bool {
+    fn is_watchdog(&self, process: &ProcessSnapshot) -> bool {
         let is_recorded =
             self.recorded.is_some_and(|recorded| recorded.watchdog == (process.number, process.started));
         is_recorded || has_watchdog_name(process)
@@ -134,15 +139,15 @@ impl SessionProcesses {
 }
 
 /// Whether a process was started as a watchdog.
-pub fn has_watchdog_name(process: &Process) -> bool {
+pub fn has_watchdog_name(process: &ProcessSnapshot) -> bool {
     process.arguments().get(1).is_some_and(|name| name == process_supervisor::SUBCOMMAND.as_bytes())
 }
 
 /// Sends a signal to this very process, and to nobody who has its number by now.
-fn send(process: &Process, signal: Signal) {
+fn send(process: &ProcessSnapshot, signal: Signal) {
     let Some(number) = Pid::from_raw(process.number) else { return };
     let Ok(handle) = pidfd_open(number, PidfdFlags::empty()) else { return };
-    if Process::find(process.number).is_some_and(|found| found.started == process.started) {
+    if ProcessSnapshot::find(process.number).is_some_and(|found| found.started == process.started) {
         let _ = pidfd_send_signal(handle, signal);
     }
 }
@@ -171,7 +176,7 @@ mod tests {
         theirs.kill().unwrap();
         theirs.wait().unwrap();
         let session_processes = SessionProcesses { session: mine, recorded: None, was_empty: false };
-        let processes = Process::all().unwrap();
+        let processes = ProcessSnapshot::all().unwrap();
         assert_eq!(session_processes.live_processes(&processes, &sessions_of(&processes)), Vec::new());
     }
 
@@ -179,13 +184,13 @@ mod tests {
     async fn recorded_process_is_matched_by_pid_and_start_time() {
         let mut child = Command::new("sleep").arg("60").spawn().unwrap();
         let number = i32::try_from(child.id()).unwrap();
-        let recorded = ProcessRecord::capture(number, number);
+        let recorded = PipelineProcesses::capture(number, number);
         let mut view = sample_session("s-recorded", "RUNNING");
-        let another = ProcessRecord { command: (number, 1), watchdog: (number, 1) };
+        let another = PipelineProcesses { command: (number, 1), watchdog: (number, 1) };
         view.process = Some(another.to_string());
         assert_eq!(terminate(&[view.clone()], &[]).await.unwrap().gone, ["s-recorded"]);
         assert!(child.try_wait().unwrap().is_none(), "somebody else has the number");
-        view.process = Some(ProcessRecord { watchdog: (1, 1), ..recorded }.to_string());
+        view.process = Some(PipelineProcesses { watchdog: (1, 1), ..recorded }.to_string());
         assert_eq!(terminate(&[view], &[]).await.unwrap().gone, ["s-recorded"]);
         child.wait().unwrap();
     }

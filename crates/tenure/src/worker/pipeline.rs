@@ -12,10 +12,10 @@ use tenure_api::{IntentSessionLeases, IntentSessionView};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender};
 
 use super::identity::WorkerIdentity;
-use super::process_record::ProcessRecord;
+use super::process_record::PipelineProcesses;
 use super::settings::Settings;
 use super::state_machine_io::WorkerInput;
-use super::{logs, unsupervised_sessions};
+use super::{pipeline_logs, unsupervised_sessions};
 use crate::process_supervisor::{
     CommandExit, DescendantPolicy, StandardStreams, SupervisedProcess, WatchdogReport,
 };
@@ -91,7 +91,7 @@ impl Pipeline {
             match report {
                 Some(WatchdogReport::Started(number)) => {
                     let watchdog = i32::try_from(guarded.watchdog_id()).unwrap_or(0);
-                    let process = ProcessRecord::capture(number, watchdog).to_string();
+                    let process = PipelineProcesses::capture(number, watchdog).to_string();
                     let _ = input_sender.send(WorkerInput::Started(id.clone(), process));
                 }
                 Some(WatchdogReport::Stopped(_)) => {}
@@ -129,7 +129,7 @@ impl Pipeline {
     fn prepare(&self, settings: &Settings, command: &[String]) -> io::Result<SupervisedProcess> {
         let (id, worker) = (&self.session.session_id, WorkerIdentity::current()?);
         let nothing = File::open("/dev/null")?;
-        let log = logs::open(&settings.logs, id, command, Timestamp::now())?;
+        let log = pipeline_logs::open(&settings.logs, id, command, Timestamp::now())?;
         let standard = StandardStreams([nothing.as_fd(), log.as_fd(), log.as_fd()]);
         let arguments: Vec<OsString> = command.iter().map(OsString::from).collect();
         SupervisedProcess::prepare_with(&arguments, standard, |watchdog| {

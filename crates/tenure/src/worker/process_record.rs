@@ -2,21 +2,22 @@
 
 use std::fmt;
 
-use super::process::Process;
+use super::process_snapshot::ProcessSnapshot;
 
 /// A pipeline's command and its watchdog, each by its number and the time of its start.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct ProcessRecord {
+pub struct PipelineProcesses {
     /// The command, which leads a group.
     pub command: (i32, u64),
     pub watchdog: (i32, u64),
 }
 
-impl ProcessRecord {
+impl PipelineProcesses {
     /// Both, as they are now. One that is gone already has no time.
     pub fn capture(command: i32, watchdog: i32) -> Self {
-        let with_start =
-            |number| (number, Process::find(number).map_or(0, |process: Process| process.started));
+        let with_start = |number| {
+            (number, ProcessSnapshot::find(number).map_or(0, |process: ProcessSnapshot| process.started))
+        };
         Self { command: with_start(command), watchdog: with_start(watchdog) }
     }
 
@@ -35,7 +36,7 @@ impl ProcessRecord {
     }
 }
 
-impl fmt::Display for ProcessRecord {
+impl fmt::Display for PipelineProcesses {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { command: (command, command_start), watchdog: (watchdog, watchdog_start) } = self;
         write!(
@@ -51,11 +52,11 @@ mod tests {
 
     #[test]
     fn process_record_round_trips() {
-        let recorded = ProcessRecord { command: (123, 9_876), watchdog: (122, 9_870) };
+        let recorded = PipelineProcesses { command: (123, 9_876), watchdog: (122, 9_870) };
         assert_eq!(recorded.to_string(), "pid 123 (watchdog 122), started at 9876 and 9870");
-        assert_eq!(ProcessRecord::parse(&recorded.to_string()), Some(recorded));
+        assert_eq!(PipelineProcesses::parse(&recorded.to_string()), Some(recorded));
         for text in ["", "pid 1", "pid 99999999999 (watchdog 1), started at 1 and 2"] {
-            assert_eq!(ProcessRecord::parse(text), None, "{text}");
+            assert_eq!(PipelineProcesses::parse(text), None, "{text}");
         }
     }
 }

@@ -16,8 +16,8 @@ use super::retry::retry;
 use super::server_handle::{ServerHandle, WorkerError};
 use super::settings::Settings;
 use super::state_machine_io::{RenewalResult, WorkerAction, WorkerInput};
-use crate::message::print_stderr;
 use crate::process_supervisor::timer::now;
+use crate::terminal_message::print_stderr;
 
 /// How long the server may wait for something to happen before it answers.
 const WAIT_MS: u64 = 20_000;
@@ -60,7 +60,7 @@ impl WorkerRequests {
         loop {
             let request =
                 IntentSessionChangesRequest { guard: self.leader_fence, since, wait_ms: Some(WAIT_MS) };
-            match retry!("listening to sessions", self.server.changes(&request).await) {
+            match retry!("listening to sessions", self.server.changed_sessions(&request).await) {
                 Ok(changes) => {
                     since = changes.revision;
                     self.send_input(WorkerInput::Changed(changes.sessions));
@@ -101,7 +101,7 @@ impl WorkerRequests {
         let mut sent;
         let answer = retry!("taking a session", {
             sent = now();
-            self.server.take(&request).await
+            self.server.take_session(&request).await
         });
         match answer {
             Ok(answer) => {
@@ -144,7 +144,7 @@ impl WorkerRequests {
             reason: reason.to_owned(),
             detail: Some(detail).filter(|detail| !detail.is_empty()),
         };
-        match retry!("finishing a session", self.server.finish(&request).await) {
+        match retry!("finishing a session", self.server.finish_session(&request).await) {
             Ok(_) => {}
             Err(WorkerError::LeadershipLost(why)) => return WorkerInput::LeadershipLost(why),
             Err(error) => report_rejection(&format!("to finish session {session}"), &error),

@@ -5,16 +5,16 @@ use std::time::Duration;
 use tokio::sync::watch;
 
 use super::server_handle::WorkerError;
-use crate::message::print_stderr;
+use crate::terminal_message::print_stderr;
 
 /// Between two attempts: at first, and at most.
 const PAUSES: [Duration; 2] = [Duration::from_millis(100), Duration::from_secs(1)];
 
 /// Told once: everything is to end. It can be cloned.
-pub type StopSignal = watch::Receiver<bool>;
+pub type ShutdownReceiver = watch::Receiver<bool>;
 
 /// Waits until everything is to end. Whoever could say so and is gone says so thereby.
-pub async fn wait_for_stop(stop: &StopSignal) {
+pub async fn wait_for_stop(stop: &ShutdownReceiver) {
     let mut stop = stop.clone();
     let _ = stop.wait_for(|is_stopped| *is_stopped).await;
 }

@@ -11,16 +11,16 @@ use tokio::time::{Instant, sleep_until, timeout};
 
 use super::WorkerExit;
 use super::leader::LeaderLock;
-use super::logs;
 use super::pipeline::{Pipeline, PipelineCommand};
+use super::pipeline_logs;
 use super::requests::WorkerRequests;
-use super::retry::{StopSignal, wait_for_stop};
+use super::retry::{ShutdownReceiver, wait_for_stop};
 use super::server_handle::ServerHandle;
 use super::settings::Settings;
 use super::state_machine::WorkerStateMachine;
 use super::state_machine_io::{WorkerAction, WorkerInput};
-use crate::message::{print_error, print_stderr};
 use crate::process_supervisor::timer::{Timer, now};
+use crate::terminal_message::{print_error, print_stderr};
 
 /// When pipelines that were told to end with the worker are killed, and when the worker goes all the same.
 const KILL_AFTER: Duration = Duration::from_secs(7);
@@ -55,7 +55,11 @@ impl WorkerRuntime {
     }
 
     /// Works until it is told to stop, or the guard is lost. `first` is how sessions were when it began.
-    pub async fn run(mut self, first: IntentSessionChanges, stop: &StopSignal) -> Result<(), WorkerExit> {
+    pub async fn run(
+        mut self,
+        first: IntentSessionChanges,
+        stop: &ShutdownReceiver,
+    ) -> Result<(), WorkerExit> {
         let timer = Timer::new().map_err(WorkerExit::System)?;
         let _ = self.input_sender.send(WorkerInput::Changed(first.sessions));
         self.running_requests.spawn(self.requests.clone().watch_sessions(first.revision));
@@ -129,7 +133,7 @@ impl WorkerRuntime {
         self.pipelines.insert(pipeline.session.session_id.clone(), orders);
         let (settings, input_sender) = (self.settings.clone(), self.input_sender.clone());
         let live = self.pipelines.keys().cloned().collect();
-        if let Err(error) = logs::prune(&settings.logs, settings.logs_kept, &live) {
+        if let Err(error) = pipeline_logs::prune(&settings.logs, settings.logs_kept, &live) {
             print_error("old logs of sessions cannot be removed", &error);
         }
         // Not among what ends with us: it ends when its pipeline has ended.

@@ -50,17 +50,17 @@ requests! {
     /// Be the one worker, or stay it.
     acquire_leader_lock = worker_acquire_leader_lock(LeaderLockRequest) -> LeaderLockGrant;
     /// Which sessions changed.
-    changes = worker_changes(IntentSessionChangesRequest) -> IntentSessionChanges;
+    changed_sessions = worker_changed_sessions(IntentSessionChangesRequest) -> IntentSessionChanges;
     /// A session with its leases.
-    take = worker_take(IntentSessionTakeRequest) -> IntentSessionStatus;
+    take_session = worker_take_session(IntentSessionTakeRequest) -> IntentSessionStatus;
     /// Its pipeline runs.
     report_running = worker_report_running(IntentSessionRunningReport) -> IntentSessionStatus;
     /// Its pipeline is gone.
-    finish = worker_finish(IntentSessionFinishRequest) -> IntentSessionStatus;
+    finish_session = worker_finish_session(IntentSessionFinishRequest) -> IntentSessionStatus;
     /// The worker lives, and so do these sessions.
-    renew_leases = worker_keep_alive(IntentSessionRenewalRequest) -> IntentSessionRenewals;
+    renew_leases = worker_renew_leases(IntentSessionRenewalRequest) -> IntentSessionRenewals;
     /// The processes of these sessions were seen gone.
-    wipe = worker_wipe(IntentSessionWipeRequest) -> WipeResult;
+    wipe_sessions = worker_wipe_sessions(IntentSessionWipeRequest) -> WipeResult;
     /// The worker ends.
     release_leader_lock = worker_release_leader_lock(LeaderLockReleaseRequest) -> ();
 }

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use tenure_core::kernel::TickDuration;
 
-use super::template::Template;
+use super::command_template::CommandTemplate;
 use crate::process_supervisor::TerminationMargins;
 
 /// How sessions are carried out on this machine.
@@ -19,9 +19,9 @@ pub struct Settings {
     pub stop_grace_ms: u64,
     pub logs: PathBuf,
     pub logs_kept: usize,
-    pub command: Template,
+    pub command: CommandTemplate,
     /// What carries out a session of a recording, if that is another one.
-    pub recording_command: Option<Template>,
+    pub recording_command: Option<CommandTemplate>,
 }
 
 impl Settings {

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 use tenure_gate::coding_agent::CodingAgent;
-use tenure_gate::hooks::{self, HookEvent, WaitPolicy};
+use tenure_gate::hooks::{self, HookEvent, HookWaitPolicy};
 use tenure_testkit::{CommandOutput, FakeAgent, TestRepository};
 
 /// What an agent sent before it wrote, in this repo's repository.
@@ -41,7 +41,7 @@ fn sent(repo: &TestRepository) -> Vec<RecordedPayload> {
         let HookEvent::BeforeWrite { paths, .. } = parsed.event else { continue };
         let cwd = parsed.cwd.unwrap_or_else(|| root.into());
         let files = paths.iter().map(|path| cwd.join(path)).collect();
-        let is_waiting = parsed.wait_policy == WaitPolicy::WaitForRetry;
+        let is_waiting = parsed.wait_policy == HookWaitPolicy::WaitForRetry;
         found.push(RecordedPayload {
             agent,
             name,

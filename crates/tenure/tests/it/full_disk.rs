@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
 use tenure_testkit::{
-    HeldLease, Response, ServerProcess, TestClient, run_expecting_failure, tenure_command, wait_until,
+    AcknowledgedLease, Response, ServerProcess, TestClient, run_expecting_failure, tenure_command, wait_until,
 };
 
 use crate::fault_injection::{tool_path, wrapped_command};
@@ -90,7 +90,7 @@ fn name_of(number: usize) -> String {
 }
 
 /// Everything that was acknowledged is as it was acknowledged.
-fn check(client: &mut TestClient, live: &[HeldLease], released: &[HeldLease]) {
+fn check(client: &mut TestClient, live: &[AcknowledgedLease], released: &[AcknowledgedLease]) {
     for lease in live {
         let shown = client.show(&lease.id).unwrap();
         assert_eq!(shown.lease_state(), "ACTIVE", "{lease:?}: {shown:?}");
@@ -105,7 +105,7 @@ fn check(client: &mut TestClient, live: &[HeldLease], released: &[HeldLease]) {
 }
 
 /// Takes leases until there is no room for more, and keeps `short` alive meanwhile.
-fn fill(disk: &SmallDisk, client: &mut TestClient, short: &HeldLease) -> Vec<HeldLease> {
+fn fill(disk: &SmallDisk, client: &mut TestClient, short: &AcknowledgedLease) -> Vec<AcknowledgedLease> {
     wait_until("the reserve is made", || disk.path().join("data/reserve-4").exists());
     let mut live = Vec::new();
     for number in 0..5_000 {
@@ -124,7 +124,7 @@ fn fill(disk: &SmallDisk, client: &mut TestClient, short: &HeldLease) -> Vec<Hel
 }
 
 /// Renews until there is no room for that either. Says how often.
-fn renew_all(client: &mut TestClient, live: &mut [HeldLease]) -> usize {
+fn renew_all(client: &mut TestClient, live: &mut [AcknowledgedLease]) -> usize {
     let full = (0..5_000).find(|number| {
         let lease = &mut live[number % 5];
         let answer = client.renew(lease).unwrap();
@@ -139,7 +139,12 @@ fn renew_all(client: &mut TestClient, live: &mut [HeldLease]) -> usize {
 }
 
 /// Releases the last `count`.
-fn release(client: &mut TestClient, live: &mut Vec<HeldLease>, released: &mut Vec<HeldLease>, count: usize) {
+fn release(
+    client: &mut TestClient,
+    live: &mut Vec<AcknowledgedLease>,
+    released: &mut Vec<AcknowledgedLease>,
+    count: usize,
+) {
     for lease in live.split_off(live.len() - count) {
         let answer = client.release(&lease).unwrap();
         assert_eq!((answer.status, answer.lease_state()), (200, "RELEASED"), "releases go on: {answer:?}");

@@ -8,8 +8,8 @@ use jiff::Timestamp;
 use serde_json::Value;
 use tenure_testkit::{TestRepository, now};
 
-use crate::guard_scripts::{SCRIPTS, STATIC};
-use crate::guard_trace::{TRACED, TracedChange, traced_changes};
+use crate::guard_write_scripts::{SCRIPTS, STATIC};
+use crate::strace_output::{TRACED, TracedChange, traced_changes};
 
 const PROCESSES: usize = 20;
 const FILES: usize = 200;

@@ -4,15 +4,15 @@ use std::fs;
 
 use tenure_testkit::{FakeAgent, TestRepository, signal, wait_until};
 
-use crate::run_terminal::Screen;
+use crate::run_terminal::TestTerminal;
 
 /// An interactive shell of somebody who works in the repository.
-fn shell(repo: &TestRepository) -> Screen {
+fn shell(repo: &TestRepository) -> TestTerminal {
     show(repo, "bash --norc --noprofile -i")
 }
 
-fn show(repo: &TestRepository, line: &str) -> Screen {
-    Screen::start_in(&repo.command(&[]), &repo.file(""), repo.path("screen"), line)
+fn show(repo: &TestRepository, line: &str) -> TestTerminal {
+    TestTerminal::start_in(&repo.command(&[]), &repo.file(""), repo.path("screen"), line)
 }
 
 #[test]

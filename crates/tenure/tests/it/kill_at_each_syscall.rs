@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::process::Command;
 
-use tenure_testkit::{HeldLease, ServerProcess, serve_command};
+use tenure_testkit::{AcknowledgedLease, ServerProcess, serve_command};
 
 use crate::fault_injection::Tracer;
 
@@ -28,7 +28,7 @@ fn name_of(calls: &str, nth: u32, number: u32) -> String {
 #[test]
 fn server_killed_at_any_syscall_keeps_everything_it_acknowledged() {
     let folder = tempfile::tempdir().unwrap();
-    let mut all: Vec<(String, HeldLease)> = Vec::new();
+    let mut all: Vec<(String, AcknowledgedLease)> = Vec::new();
     let mut served = ServerProcess::start(&mut server(folder.path()));
     let moments = CALLS.iter().flat_map(|(calls, count)| (1..=*count).map(move |nth| (*calls, nth)));
     for (calls, nth) in moments {

@@ -6,7 +6,7 @@ use std::process::Command;
 use std::sync::mpsc::Sender;
 use std::time::Duration;
 
-use tenure_testkit::{HeldLease, LIMIT, ServerProcess, TestClient, serve_command, sleep};
+use tenure_testkit::{AcknowledgedLease, LIMIT, ServerProcess, TestClient, serve_command, sleep};
 
 const DIRECTORIES: u64 = 10;
 const ROUNDS: u64 = 10;
@@ -17,7 +17,7 @@ const TTL_MS: u64 = 600_000;
 #[derive(Debug)]
 struct JournalEntry {
     name: String,
-    held: Option<HeldLease>,
+    held: Option<AcknowledgedLease>,
     outcome: LeaseOutcome,
 }
 

@@ -10,7 +10,7 @@ use std::time::Duration;
 use serde_json::json;
 use tenure_testkit::{CommandOutput, TestRepository, leak_recorder, now, sleep};
 
-use crate::real_fixture::AgentKind;
+use crate::real_agent_fixture::AgentKind;
 use crate::scripted_model::{AGENT_TIMEOUT, ScriptedModel};
 
 /// What an agent is asked for. It says nothing of locks.

@@ -2,7 +2,7 @@
 
 use tenure_testkit::unix_milliseconds;
 
-use crate::real_fixture::{AgentKind, RealAgentFixture, without_shell_path};
+use crate::real_agent_fixture::{AgentKind, RealAgentFixture, without_shell_path};
 use crate::scripted_model::ModelStep;
 
 /// After how many seconds the one retry is due.

@@ -1,6 +1,6 @@
 //! Real coding agents change files with their shells. What `tenure install` put in, or `tenure guard`, meets each change.
 
-use crate::real_fixture::{AgentKind, RealAgentFixture, without_shell_path};
+use crate::real_agent_fixture::{AgentKind, RealAgentFixture, without_shell_path};
 use crate::scripted_model::ModelStep;
 
 /// After how many seconds the one retry is due. A shell does not wait for it.

@@ -7,12 +7,12 @@ use std::process::{Child, Command, Stdio};
 use tenure_testkit::{TestHome, read_or_empty, wait_until};
 
 /// A shell on a terminal of its own, whose screen goes to a file.
-pub struct Screen {
+pub struct TestTerminal {
     file: PathBuf,
     script: Child,
 }
 
-impl Screen {
+impl TestTerminal {
     /// Runs `line` in the folder of this home.
     fn show(home: &TestHome, line: &str) -> Self {
         Self::start_in(&home.command(&[]), &home.path(""), home.path("screen"), line)
@@ -49,7 +49,7 @@ impl Screen {
     }
 }
 
-impl Drop for Screen {
+impl Drop for TestTerminal {
     fn drop(&mut self) {
         let _ = self.script.kill();
         let _ = self.script.wait();
@@ -65,7 +65,7 @@ fn ctrl_c_interrupts_the_command_and_its_exit_code_is_returned() {
         echo begun; while :; do sleep 0.05; done"#;
     std::fs::write(home.path("script.sh"), script).unwrap();
     let run = r#""$TENURE" run --on db:a -- sh script.sh"#;
-    let mut screen = Screen::show(&home, run);
+    let mut screen = TestTerminal::show(&home, run);
     screen.wait_for("begun");
     screen.type_keys("\x03");
     screen.wait_for("caught");
@@ -77,7 +77,7 @@ fn ctrl_c_interrupts_the_command_and_its_exit_code_is_returned() {
 fn command_has_the_terminal_and_the_script_gets_it_back() {
     let home = TestHome::new();
     let line = r#""$TENURE" run --on db:a -- sh -c 'read a; echo first $a'; read b; echo second $b"#;
-    let mut screen = Screen::show(&home, line);
+    let mut screen = TestTerminal::show(&home, line);
     screen.type_keys("one\n");
     screen.wait_for("first one");
     screen.type_keys("two\n");
@@ -88,7 +88,7 @@ fn command_has_the_terminal_and_the_script_gets_it_back() {
 #[test]
 fn ctrl_z_stops_the_job_and_fg_resumes_it() {
     let home = TestHome::new();
-    let mut screen = Screen::show(&home, "bash --norc --noprofile -i");
+    let mut screen = TestTerminal::show(&home, "bash --norc --noprofile -i");
     screen.type_keys("\"$TENURE\" run --on db:a -- sh -c 'echo beg\"\"un; read a; echo got $a'\n");
     screen.wait_for("begun");
     screen.type_keys("\x1a");
@@ -106,7 +106,7 @@ fn ctrl_z_stops_the_job_and_fg_resumes_it() {
 fn queue_progress_line_disappears_after_the_grant() {
     let home = TestHome::new();
     let held = home.client().acquire("db:a", 60_000, None).unwrap().held_lease();
-    let mut screen = Screen::show(&home, r#""$TENURE" run --on db:a -- echo it runs"#);
+    let mut screen = TestTerminal::show(&home, r#""$TENURE" run --on db:a -- echo it runs"#);
     screen.wait_for("waiting for db:a: place 1 of 1, held by tester for ");
     home.client().release(&held).unwrap();
     screen.wait_for("it runs");

@@ -1,6 +1,6 @@
 //! A disk that fails to sync: nobody knows what it holds, so nobody is told anything, and the process ends.
 
-use tenure_testkit::{HeldLease, ServerProcess, TestClient, serve_command};
+use tenure_testkit::{AcknowledgedLease, ServerProcess, TestClient, serve_command};
 
 use crate::fault_injection::Tracer;
 
@@ -59,7 +59,7 @@ fn fails_at(nth: u32) {
     assert_eq!((repeated.id, repeated.token), (before.id, before.token));
 }
 
-fn is_there(client: &mut TestClient, lease: &HeldLease) {
+fn is_there(client: &mut TestClient, lease: &AcknowledgedLease) {
     let shown = client.show(&lease.id).unwrap();
     assert_eq!(shown.lease_state(), "ACTIVE", "{lease:?}: {shown:?}");
     assert!(

@@ -4,7 +4,7 @@
 use crate::light::LEDS;
 use crate::light::colour::{Rgb, byte, scale};
 use crate::light::parameters::Parameters;
-use crate::light::wave::{
+use crate::light::waveforms::{
     cycle_count, cycle_phase, cycle_position, pseudo_random, pseudo_random_byte, smooth_noise, smooth_wave,
 };
 

@@ -126,7 +126,7 @@ fn purpose_is_allowed_only_if_every_named_part_is_allowed() {
         tool: Some(tool.into()),
         namespace: None,
     };
-    assert!(scope.contains(&Purpose::default()) && scope.contains(&purpose("w", "t")));
-    assert!(!scope.contains(&purpose("w", "x")) && !scope.contains(&purpose("x", "t")));
-    assert!(!scope.contains(&Purpose { namespace: Some("m".into()), ..purpose("w", "t") }));
+    assert!(scope.allows(&Purpose::default()) && scope.allows(&purpose("w", "t")));
+    assert!(!scope.allows(&purpose("w", "x")) && !scope.allows(&purpose("x", "t")));
+    assert!(!scope.allows(&Purpose { namespace: Some("m".into()), ..purpose("w", "t") }));
 }

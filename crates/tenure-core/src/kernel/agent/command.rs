@@ -6,8 +6,8 @@ use super::event::AgentPhase;
 use crate::kernel::lease_request::LeaseRequest;
 use crate::kernel::mode::LeaseMode;
 use crate::kernel::name::{Holder, Principal, Resource};
+use crate::kernel::newtypes::{Fence, Tick, TickDuration, Ticket};
 use crate::kernel::outcome::LeaseEnd;
-use crate::kernel::value::{Fence, Tick, TickDuration, Ticket};
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum AgentCommand {
@@ -40,12 +40,12 @@ pub struct AgentReport {
     pub session: Arc<str>,
     pub phase: AgentPhase,
     /// What it remembers from before its process restarted.
-    pub memory: Option<PersistedAgentState>,
+    pub memory: Option<ReportedAgentState>,
 }
 
 /// What an agent remembers of itself from before its process restarted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct PersistedAgentState {
+pub struct ReportedAgentState {
     /// How old it was.
     pub priority: u64,
     /// Which of its lives that was.

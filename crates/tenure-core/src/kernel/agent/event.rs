@@ -6,7 +6,7 @@ use super::AgentRank;
 use crate::kernel::lease_request::LeaseRequest;
 use crate::kernel::mode::LeaseMode;
 use crate::kernel::name::{Holder, Principal, Resource};
-use crate::kernel::value::{Fence, Tick, TickDuration, Ticket};
+use crate::kernel::newtypes::{Fence, Tick, TickDuration, Ticket};
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum AgentEvent {

@@ -12,7 +12,7 @@ mod command;
 mod event;
 
 pub use command::{
-    AgentCommand, AgentOutcome, AgentReport, DeclareManifest, HeartbeatOutcome, PersistedAgentState,
+    AgentCommand, AgentOutcome, AgentReport, DeclareManifest, HeartbeatOutcome, ReportedAgentState,
 };
 pub use event::{AgentEvent, AgentPhase, AgentWait, AgentWaitEnd};
 

@@ -4,10 +4,10 @@ use prost::Message;
 use thiserror::Error;
 
 use super::fields::MessageCodec;
-use super::work_id;
+use super::stored_work_id;
 use crate::kernel::event::{Event, IssuedLease};
 use crate::kernel::name::{Holder, Principal, Resource};
-use crate::kernel::value::{Fence, LedgerTag, TICK_RATE_HZ, Tick, TickDuration, Ticket};
+use crate::kernel::newtypes::{Fence, LedgerTag, TICK_RATE_HZ, Tick, TickDuration, Ticket};
 use crate::lease::{LeaseError, ReleaseReason};
 use crate::ledger::EventRecord;
 use crate::proto::{self, clock_event, lease_event, wait_event, writer_event};
@@ -109,7 +109,7 @@ fn decode_issued(message: proto::LeaseIssued, tag: LedgerTag) -> Result<IssuedLe
     let resource = Resource::parse(&name(&message.resource, &message.work_id))?;
     let holder = Holder::parse(&name(&message.holder, &message.actor_id))?;
     let mode = MessageCodec::from_message(message.mode)?;
-    if work_id(&resource, mode, &message.lease_id) != message.work_id {
+    if stored_work_id(&resource, mode, &message.lease_id) != message.work_id {
         return Err(invalid("work_id", "is not that of its resource"));
     }
     if stored_id(holder.as_str()) != message.actor_id {

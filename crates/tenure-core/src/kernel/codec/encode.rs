@@ -1,10 +1,10 @@
 //! From an event to what is stored.
 
 use super::fields::MessageCodec;
-use super::work_id;
+use super::stored_work_id;
 use crate::kernel::event::{Event, IssuedLease};
+use crate::kernel::newtypes::{Fence, LedgerTag, TICK_RATE_HZ};
 use crate::kernel::state::ClockAnchor;
-use crate::kernel::value::{Fence, LedgerTag, TICK_RATE_HZ};
 use crate::lease::REGISTRAR;
 use crate::ledger::EventRecord;
 use crate::proto;
@@ -126,7 +126,7 @@ fn encode_payload(event: &Event, stamp: EncodeContext<'_>, payload: &mut Protobu
 fn encode_issued(issued: &IssuedLease, stamp: EncodeContext<'_>, fields: &mut ProtobufWriter<'_>) {
     let lease_id = stamp.tag.lease_id_text(issued.fence);
     let (resource, holder) = (issued.resource.as_str(), issued.holder.as_str());
-    let work_id = work_id(&issued.resource, issued.mode, &lease_id);
+    let work_id = stored_work_id(&issued.resource, issued.mode, &lease_id);
     let actor_id = stored_id(holder);
     // A name stands beside its id only where the id is not the name already.
     let beside = |name, id: &str| if name == id { "" } else { name };

@@ -7,7 +7,7 @@ use crate::kernel::event::{ClockReading, QueuedAcquire, RevocationCause, WaitEnd
 use crate::kernel::lease_request::{Alternatives, LeaseRequest};
 use crate::kernel::mode::LeaseMode;
 use crate::kernel::name::{Holder, Labels, Principal, Resource};
-use crate::kernel::value::{Fence, IdempotencyKey, Nonce, RequestDigest, Tick, TickDuration, Ticket};
+use crate::kernel::newtypes::{Fence, IdempotencyKey, Nonce, RequestDigest, Tick, TickDuration, Ticket};
 use crate::proto;
 use crate::rules::names::InvalidInput;
 

@@ -8,7 +8,7 @@ use crate::kernel::intent::{
     Intent, IntentAcceptance, IntentEvent, IntentKey, IntentSessionEnd, IntentTarget,
 };
 use crate::kernel::name::{Holder, Principal};
-use crate::kernel::value::Tick;
+use crate::kernel::newtypes::Tick;
 use crate::proto;
 use crate::rules::names::{InvalidInput, check_name};
 

@@ -22,7 +22,7 @@ use crate::rules::names::{ID_SEPARATOR, stored_id};
 
 /// The id under which a lease claims its resource. Where several leases may live on one resource, each
 /// claims an id of its own; that they go together is the conflict table's word.
-pub(super) fn work_id<'a>(
+pub(super) fn stored_work_id<'a>(
     resource: &'a Resource,
     mode: LeaseMode,
     lease_id: &impl Deref<Target = str>,

@@ -6,7 +6,7 @@ use super::decode::invalid;
 use super::fields::{MessageCodec, fields, message_codec, required};
 use crate::authority::{Authority, Budget, LeaseScope, Purpose};
 use crate::kernel::event::Event;
-use crate::kernel::value::{Fence, LedgerTag, Tick};
+use crate::kernel::newtypes::{Fence, LedgerTag, Tick};
 use crate::kernel::work::WorkEvent;
 use crate::proto::{self, work_event};
 use crate::rules::names::InvalidInput;

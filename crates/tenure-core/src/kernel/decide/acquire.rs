@@ -11,9 +11,9 @@ use crate::kernel::event::{Event, QueuedAcquire};
 use crate::kernel::intent::ORCHESTRATOR_PRINCIPAL;
 use crate::kernel::lease_request::{LeaseRequest, can_be_assigned, conflicting_overlap};
 use crate::kernel::name::Resource;
+use crate::kernel::newtypes::{Fence, Tick, TickDuration};
 use crate::kernel::outcome::{CommandOutcome, Rejection};
 use crate::kernel::state::IdempotencyOutcome;
-use crate::kernel::value::{Fence, Tick, TickDuration};
 use crate::rules::names::InvalidInput;
 use crate::rules::time::extends;
 
@@ -25,7 +25,7 @@ pub(super) fn acquire(
 ) -> Result<CommandOutcome, Rejection> {
     draft.check_not_in_restore_quarantine()?;
     // First of all: a repeated request finds its first answer, whatever has become of limits and names since.
-    if let Some(answer) = replay_by_key(draft, acquire)? {
+    if let Some(answer) = find_idempotent_outcome(draft, acquire)? {
         return Ok(answer);
     }
     check(draft, acquire)?;
@@ -47,7 +47,7 @@ pub(super) fn acquire(
             queue(draft, acquire, until)
         }
         _ => {
-            let found = draft.earliest_blocker(&acquire.requests, &short, has);
+            let found = draft.blocker_ending_first(&acquire.requests, &short, has);
             let (resource, blocker) = found.expect("with nothing in the way there is enough for each");
             let (waiting, holder) = (draft.waiter_count(resource), blocker.holder.clone());
             Err(Rejection::Held { resource: resource.clone(), holder, until: blocker.until, waiting })
@@ -56,7 +56,7 @@ pub(super) fn acquire(
 }
 
 /// The first answer to this request, if it was made before under the same key.
-pub(super) fn replay_by_key(
+pub(super) fn find_idempotent_outcome(
     draft: &mut DecisionBuilder<'_>,
     acquire: &Acquire,
 ) -> Result<Option<CommandOutcome>, Rejection> {
@@ -229,7 +229,7 @@ fn grant(
             }
             None => {
                 let (ticket, continues) = (None, None);
-                draft.issue(Grant {
+                draft.issue_lease(Grant {
                     holder,
                     principal,
                     request,

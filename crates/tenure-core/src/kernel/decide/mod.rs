@@ -2,9 +2,9 @@
 
 mod acquire;
 mod agent;
-mod end;
 mod file;
 mod intent;
+mod lease_end;
 mod reissue;
 mod work;
 
@@ -12,9 +12,9 @@ use super::command::{Command, LeaseCredential};
 use super::decision_builder::DecisionBuilder;
 use super::file::FILES_PRINCIPAL;
 use super::name::{Holder, Principal};
+use super::newtypes::{Fence, Tick};
 use super::outcome::{CommandOutcome, Decision, Rejection};
 use super::state::{KernelState, LeaseEntry};
-use super::value::{Fence, Tick};
 use crate::rules::names::check_name;
 
 /// Answers `command` at `now`: what to append, and what to say.
@@ -44,15 +44,15 @@ fn dispatch(draft: &mut DecisionBuilder<'_>, command: &Command) -> Result<Comman
             acquire::acquire(draft, acquire, None)
         }
         Command::Renew { lease, credential: claim, ttl } => reissue::renew(draft, *lease, claim, *ttl),
-        Command::Release { lease, claim, reason } => end::release(draft, *lease, claim, *reason),
+        Command::Release { lease, claim, reason } => lease_end::release(draft, *lease, claim, *reason),
         Command::Transfer { lease, claim, to, principal, nonce } => {
             reissue::transfer(draft, *lease, claim, to, principal, *nonce)
         }
         Command::Upgrade(change) => reissue::upgrade(draft, change),
         Command::Downgrade(change) => reissue::downgrade(draft, change),
-        Command::Revoke { lease, cause, by, detail } => end::revoke(draft, *lease, *cause, by, detail),
-        Command::Reclaim { holder, by, detail } => end::reclaim(draft, holder, by, detail),
-        Command::Withdraw { ticket, principal, end } => end::withdraw(draft, *ticket, principal, *end),
+        Command::Revoke { lease, cause, by, detail } => lease_end::revoke(draft, *lease, *cause, by, detail),
+        Command::Reclaim { holder, by, detail } => lease_end::reclaim(draft, holder, by, detail),
+        Command::Withdraw { ticket, principal, end } => lease_end::withdraw(draft, *ticket, principal, *end),
         Command::Agent(command) => agent::decide(draft, command),
         Command::File(command) => file::decide(draft, command),
         Command::Intent(command) => intent::decide(draft, command),

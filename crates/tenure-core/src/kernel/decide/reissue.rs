@@ -7,9 +7,9 @@ use crate::kernel::event::{Event, RevocationCause};
 use crate::kernel::lease_request::LeaseRequest;
 use crate::kernel::mode::{LeaseMode, ModeSet};
 use crate::kernel::name::{Holder, Principal};
+use crate::kernel::newtypes::{Fence, Nonce, Tick, TickDuration};
 use crate::kernel::outcome::{CommandOutcome, Rejection};
 use crate::kernel::state::{LeaseEntry, QueueEntry, conflicts_with};
-use crate::kernel::value::{Fence, Nonce, Tick, TickDuration};
 use crate::rules::time::extends;
 
 /// Succeeds only if nobody else is in the way, now: two that both hold and both wait to upgrade would
@@ -203,7 +203,7 @@ pub(super) fn reissue_lease(
     let resource = state.resource_name(lease.resource);
     let request = LeaseRequest::new(resource.clone(), successor.mode, lease.terms.ttl, successor.nonce);
     let request = request.with_labels(lease.terms.labels.clone());
-    let fence = draft.issue(Grant {
+    let fence = draft.issue_lease(Grant {
         holder: successor.holder,
         principal: successor.principal,
         request: &request,

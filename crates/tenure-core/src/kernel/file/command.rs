@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::session::UncommittedFile;
 use crate::kernel::name::{Holder, Principal, Resource};
-use crate::kernel::value::{Fence, Nonce, Tick, Ticket};
+use crate::kernel::newtypes::{Fence, Nonce, Tick, Ticket};
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum FileCommand {

@@ -6,7 +6,7 @@ use super::command::{FileSessionEnd, FileSessionInfo};
 use super::retry_ticket::{BlockedReport, RetryTicketEnd};
 use crate::kernel::lease_request::LeaseRequest;
 use crate::kernel::name::{Holder, Resource};
-use crate::kernel::value::{Tick, Ticket};
+use crate::kernel::newtypes::{Tick, Ticket};
 
 /// One thing that happened. That files were got and let go of is told by their leases.
 #[derive(Debug, Clone, PartialEq, Eq)]

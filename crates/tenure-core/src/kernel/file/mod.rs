@@ -19,7 +19,7 @@ pub use retry_ticket::{BlockedReport, FileOwner, RetryTicket, RetryTicketEnd};
 pub use session::{FileSession, UncommittedFile};
 
 use super::name::Principal;
-use super::value::TickDuration;
+use super::newtypes::TickDuration;
 
 /// In whose name leases on files are held.
 pub const FILES_PRINCIPAL: &str = "system:files";

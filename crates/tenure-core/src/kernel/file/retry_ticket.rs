@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crate::kernel::lease_request::LeaseRequest;
 use crate::kernel::name::Holder;
-use crate::kernel::value::{Tick, Ticket};
+use crate::kernel::newtypes::{Tick, Ticket};
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RetryTicket {

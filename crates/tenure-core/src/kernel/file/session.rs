@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::retry_ticket::FileOwner;
 use crate::kernel::name::Holder;
-use crate::kernel::value::Tick;
+use crate::kernel::newtypes::Tick;
 
 /// A session of a coding agent that lives, or a subagent of one.
 #[derive(Debug, Clone, PartialEq, Eq)]

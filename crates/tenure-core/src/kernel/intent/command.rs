@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::session::{IntentKey, IntentSessionEnd, IntentSessionState};
 use super::target::Intent;
 use crate::kernel::name::{Holder, Principal};
-use crate::kernel::value::{Fence, Nonce, Tick, TickDuration};
+use crate::kernel::newtypes::{Fence, Nonce, Tick, TickDuration};
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum IntentCommand {
@@ -14,7 +14,7 @@ pub enum IntentCommand {
     /// End a session, whoever wanted it.
     Stop { session: Holder, by: Principal },
     /// The worker takes a session: its leases, or its end if they cannot be had.
-    Take(TakeSession),
+    Take(TakeIntentSession),
     /// The worker has started the session's pipeline.
     Run {
         session: Holder,
@@ -64,7 +64,7 @@ pub struct AcceptIntent {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct TakeSession {
+pub struct TakeIntentSession {
     pub session: Holder,
     /// Why the worker may.
     pub leader: Fence,

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::session::{IntentKey, IntentSessionEnd, IntentSessionState};
 use super::target::Intent;
 use crate::kernel::name::{Holder, Principal};
-use crate::kernel::value::{Fence, Tick};
+use crate::kernel::newtypes::{Fence, Tick};
 
 /// One step of a session. Each leads to the state that it is named after.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -10,11 +10,11 @@ mod event;
 mod session;
 mod target;
 
-pub use command::{AcceptIntent, IntentCommand, IntentOutcome, KeepAliveOutcome, TakeSession};
+pub use command::{AcceptIntent, IntentCommand, IntentOutcome, KeepAliveOutcome, TakeIntentSession};
 pub use event::{IntentAcceptance, IntentEvent};
 pub use session::{IntentKey, IntentSession, IntentSessionEnd, IntentSessionState};
 pub(crate) use target::IntentTargetKind;
 pub use target::{
-    Intent, IntentTarget, LEADER_LOCK, ORCHESTRATOR_PRINCIPAL, leader_lock, orchestrator_principal,
+    Intent, IntentTarget, LEADER_LOCK, ORCHESTRATOR_PRINCIPAL, leader_lock_resource, orchestrator_principal,
     tuner_resource, tuner_slot,
 };

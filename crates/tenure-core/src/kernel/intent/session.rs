@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::target::Intent;
 use crate::kernel::name::{Holder, Principal};
-use crate::kernel::value::{Fence, Tick};
+use crate::kernel::newtypes::{Fence, Tick};
 
 /// Under which one request and its repetitions are known: HMAC-SHA256 of what is wanted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]

@@ -81,7 +81,7 @@ impl IntentTarget {
     }
 
     /// Which requests for it are the same: all of a channel, those of one second of a recording.
-    pub fn key_bucket(&self) -> u64 {
+    pub fn start_second(&self) -> u64 {
         match self {
             IntentTarget::Service(_) => 0,
             IntentTarget::Recording { start_ms, .. } => start_ms / 1_000,
@@ -92,7 +92,7 @@ impl IntentTarget {
     pub fn resource(&self) -> Resource {
         let name = match self {
             IntentTarget::Service(service) => format!("service:{service}"),
-            IntentTarget::Recording { id, .. } => format!("recording:{id}:{}", self.key_bucket()),
+            IntentTarget::Recording { id, .. } => format!("recording:{id}:{}", self.start_second()),
         };
         Resource::parse(&name).expect("a target that was checked makes a name")
     }
@@ -118,7 +118,7 @@ pub const LEADER_LOCK: &str = "system:orchestrator:guard_lock";
 /// To whom sessions and workers belong. No token and no user is called so.
 pub const ORCHESTRATOR_PRINCIPAL: &str = "system:orchestrator";
 
-pub fn leader_lock() -> Resource {
+pub fn leader_lock_resource() -> Resource {
     Resource::parse(LEADER_LOCK).expect("it is a name")
 }
 

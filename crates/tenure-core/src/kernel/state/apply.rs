@@ -3,11 +3,12 @@
 use thiserror::Error;
 
 use super::entry::{
-    HolderEntry, IdlePeriod, LeaseEntry, PrincipalEntry, QueueEntry, ResourceEntry, SmallList, Terms,
+    HolderEntry, HolderIdlePeriod, LeaseEntry, LeaseTerms, PrincipalEntry, QueueEntry, ResourceEntry,
+    SmallList,
 };
 use super::holder_leases::HolderLeases;
+use super::name_table::NameLookup;
 use super::retention::EndedLease;
-use super::table::Lookup;
 use super::work_leases::WorkLease;
 use super::{ClockAnchor, ClockState, KernelState, Slot};
 use crate::kernel::event::{ClockReading, Event, IssuedLease, QueuedAcquire};
@@ -15,8 +16,8 @@ use crate::kernel::file::FILES_PRINCIPAL;
 use crate::kernel::lease_request::{LeaseRequest, can_be_assigned};
 use crate::kernel::limits::{HOLDER_RETENTION, MAX_IDLE_HOLDERS};
 use crate::kernel::name::{Holder, Principal, Resource};
+use crate::kernel::newtypes::{Fence, Tick, TickDuration, Ticket};
 use crate::kernel::outcome::LeaseEnd;
-use crate::kernel::value::{Fence, Tick, TickDuration, Ticket};
 use crate::rules::names::is_stored_as;
 use crate::rules::time::{extends, has_duration, is_expired};
 
@@ -102,8 +103,8 @@ impl KernelState {
         let own = self.can_use_holder_at(holder.slot(), &issued.principal, issued.at)
             && self.can_use_agent_name(&issued.holder, &issued.principal);
         ensure(own, "its holder is somebody else's")?;
-        self.check_intent_session_issue(issued)?;
-        self.check_file_issue(issued)?;
+        self.check_intent_session_lease_issued(issued)?;
+        self.check_file_lease_issued(issued)?;
         let mut resource = self.resources.look_up(issued.resource.as_str());
         if let Some(resource) = resource.slot() {
             let fits = self.leases_on(resource).all(|lease| lease.terms.mode.is_compatible(issued.mode));
@@ -143,7 +144,7 @@ impl KernelState {
         let resource = self.intern_resource(resource, &issued.resource);
         let principal = self.insert_lease(LeaseEntry {
             fence: issued.fence,
-            terms: Terms {
+            terms: LeaseTerms {
                 mode: issued.mode,
                 issued_at: issued.at,
                 expires_at: issued.expires_at,
@@ -308,7 +309,7 @@ impl KernelState {
         Some(waiting)
     }
 
-    fn intern_resource(&mut self, spot: Lookup, name: &Resource) -> Slot {
+    fn intern_resource(&mut self, spot: NameLookup, name: &Resource) -> Slot {
         let new_entry =
             || ResourceEntry { name: name.clone(), leases: SmallList::None, queue: Default::default() };
         let slot = self.resources.get_or_insert(spot, new_entry);
@@ -327,7 +328,7 @@ impl KernelState {
     }
 
     /// The holder's entry, which belongs to `principal` from now on.
-    fn intern_holder(&mut self, spot: Lookup, name: &Holder, principal: &Principal) -> Slot {
+    fn intern_holder(&mut self, spot: NameLookup, name: &Holder, principal: &Principal) -> Slot {
         let before = spot.slot().map(|slot| self.holders.get(slot).principal);
         // Nearly always it belonged to the same before, who need not be looked for then.
         let same = before.filter(|before| self.principals.get(*before).name == *principal);
@@ -359,7 +360,7 @@ impl KernelState {
         let entry = self.holders.get_mut(slot);
         if entry.leases.is_empty() && entry.tickets.is_empty() {
             self.last_idle_number += 1;
-            let rest = IdlePeriod { since: at, number: self.last_idle_number };
+            let rest = HolderIdlePeriod { since: at, number: self.last_idle_number };
             entry.idle = Some(rest);
             // It may have held a million.
             entry.leases = HolderLeases::default();

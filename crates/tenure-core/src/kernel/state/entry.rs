@@ -3,16 +3,16 @@
 use std::collections::BTreeSet;
 
 use super::holder_leases::HolderLeases;
+use super::name_table::NamedEntry;
 use super::slab::Slot;
-use super::table::TableEntry;
 use crate::kernel::event::QueuedAcquire;
 use crate::kernel::mode::{LeaseMode, ModeSet};
 use crate::kernel::name::{Holder, Labels, Principal, Resource};
-use crate::kernel::value::{Fence, IdempotencyKey, Nonce, Tick, TickDuration, Ticket};
+use crate::kernel::newtypes::{Fence, IdempotencyKey, Nonce, Tick, TickDuration, Ticket};
 
 /// What was promised to a lease's holder; a renewal changes the end, the TTL and the count of renewals.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Terms {
+pub struct LeaseTerms {
     pub mode: LeaseMode,
     pub issued_at: Tick,
     /// The lease is expired from this tick on.
@@ -28,7 +28,7 @@ pub struct Terms {
 #[derive(Debug, Clone)]
 pub(crate) struct LeaseEntry {
     pub(crate) fence: Fence,
-    pub(crate) terms: Terms,
+    pub(crate) terms: LeaseTerms,
     pub(crate) key: Option<Box<IdempotencyKey>>,
     pub(crate) resource: Slot,
     pub(crate) holder: Slot,
@@ -91,12 +91,12 @@ pub(crate) struct HolderEntry {
     pub(crate) leases: HolderLeases,
     pub(crate) tickets: BTreeSet<Ticket>,
     /// There while it holds and waits for nothing.
-    pub(crate) idle: Option<IdlePeriod>,
+    pub(crate) idle: Option<HolderIdlePeriod>,
 }
 
 /// A time without leases and waits. The number tells two rests within one tick apart.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct IdlePeriod {
+pub(crate) struct HolderIdlePeriod {
     pub(crate) since: Tick,
     pub(crate) number: u64,
 }
@@ -173,19 +173,19 @@ impl QueueEntry {
     }
 }
 
-impl TableEntry for ResourceEntry {
+impl NamedEntry for ResourceEntry {
     fn name(&self) -> &str {
         self.name.as_str()
     }
 }
 
-impl TableEntry for HolderEntry {
+impl NamedEntry for HolderEntry {
     fn name(&self) -> &str {
         self.name.as_str()
     }
 }
 
-impl TableEntry for PrincipalEntry {
+impl NamedEntry for PrincipalEntry {
     fn name(&self) -> &str {
         self.name.as_str()
     }

@@ -6,7 +6,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::kernel::value::{Fence, Tick};
+use crate::kernel::newtypes::{Fence, Tick};
 
 /// When which lease is over.
 pub(crate) type Expiry = (Tick, Fence);

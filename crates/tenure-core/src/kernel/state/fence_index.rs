@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 
 use super::slab::Slot;
-use crate::kernel::value::Fence;
+use crate::kernel::newtypes::Fence;
 
 /// Slots by fence.
 #[derive(Debug, Clone, Default)]

@@ -6,7 +6,7 @@ use super::KernelState;
 use super::retention::IdempotencyOutcome;
 use crate::kernel::mode::ModeSet;
 use crate::kernel::name::Resource;
-use crate::kernel::value::Fence;
+use crate::kernel::newtypes::Fence;
 use crate::rules::time::has_duration;
 
 impl KernelState {

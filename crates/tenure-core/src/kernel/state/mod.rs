@@ -3,6 +3,7 @@
 mod agents;
 mod apply;
 mod checkpoint;
+mod comparable_state;
 mod entry;
 mod expiry_index;
 mod fence_index;
@@ -12,11 +13,10 @@ mod holder_leases;
 mod insert;
 mod intent_sessions;
 mod invariants;
+mod name_table;
 mod overlap_index;
 mod retention;
 mod slab;
-mod snapshot;
-mod table;
 mod ttl_histogram;
 mod view;
 mod work_leases;
@@ -28,34 +28,34 @@ pub use agents::AgentRecord;
 pub(crate) use agents::conflicts_with;
 pub use apply::ApplyError;
 pub use checkpoint::RestoreError;
-pub use entry::Terms;
+pub use comparable_state::ComparableState;
+pub use entry::LeaseTerms;
 pub(crate) use entry::{LeaseEntry, QueueEntry};
 pub(crate) use invariants::ensure;
+pub use name_table::HashSeed;
 pub use retention::EndedLease;
 pub(crate) use retention::IdempotencyOutcome;
 pub(crate) use slab::Slot;
-pub use snapshot::Snapshot;
-pub use table::HashKey;
 pub use view::{LeaseView, QueueTicketView};
 pub use work_leases::WorkLease;
 
 use self::agents::AgentStore;
-use self::entry::{HolderEntry, IdlePeriod, PrincipalEntry, ResourceEntry};
+use self::entry::{HolderEntry, HolderIdlePeriod, PrincipalEntry, ResourceEntry};
 use self::expiry_index::ExpiryIndex;
 use self::fence_index::FenceIndex;
 use self::files::FileStore;
 use self::intent_sessions::IntentSessionStore;
+use self::name_table::NameTable;
 use self::overlap_index::OverlapIndex;
 use self::retention::{EndedLeases, IdempotencyKeys};
 use self::slab::Slab;
-use self::table::Table;
 use self::ttl_histogram::TtlHistogram;
 use self::work_leases::WorkLeaseStore;
 use super::admission::{AdmissionLevel, active_restore_quarantine};
 use super::event::ClockReading;
 use super::limits::{HOLDER_RETENTION, Limits};
 use super::name::{Holder, Principal, Resource};
-use super::value::{Fence, LedgerTag, Tick, TickDuration, Ticket};
+use super::newtypes::{Fence, LedgerTag, Tick, TickDuration, Ticket};
 use crate::rules::time::is_expired;
 
 /// The kernel's state. It changes by [`KernelState::apply`] only, and is kept as bytes by [`KernelState::save`].
@@ -73,14 +73,14 @@ pub struct KernelState {
     leases: Slab<LeaseEntry>,
     by_fence: FenceIndex,
     expiries: ExpiryIndex,
-    resources: Table<ResourceEntry>,
+    resources: NameTable<ResourceEntry>,
     overlaps: OverlapIndex<Slot>,
-    holders: Table<HolderEntry>,
+    holders: NameTable<HolderEntry>,
     /// Those who hold and wait for nothing, by the number of their rest.
     idle_holders: BTreeMap<u64, Slot>,
     last_idle_number: u64,
     /// Never forgotten: there are as many as there are tokens and local users.
-    principals: Table<PrincipalEntry>,
+    principals: NameTable<PrincipalEntry>,
     queue_entries: BTreeMap<Ticket, QueueEntry>,
     queue_deadlines: BTreeSet<(Tick, Ticket)>,
     keys: IdempotencyKeys,
@@ -122,13 +122,13 @@ impl ClockAnchor {
 
 impl Default for KernelState {
     fn default() -> Self {
-        Self::new(LedgerTag::default(), Limits::default(), HashKey::default())
+        Self::new(LedgerTag::default(), Limits::default(), HashSeed::default())
     }
 }
 
 impl KernelState {
-    /// The state before the first event. Neither `limits` nor `key` changes what events add up to.
-    pub fn new(tag: LedgerTag, limits: Limits, key: HashKey) -> Self {
+    /// The state before the first event. Neither `limits` nor `seed` changes what events add up to.
+    pub fn new(tag: LedgerTag, limits: Limits, seed: HashSeed) -> Self {
         Self {
             tag,
             limits,
@@ -141,12 +141,12 @@ impl KernelState {
             leases: Slab::default(),
             by_fence: FenceIndex::default(),
             expiries: ExpiryIndex::default(),
-            resources: Table::new(key),
+            resources: NameTable::new(seed),
             overlaps: OverlapIndex::default(),
-            holders: Table::new(key),
+            holders: NameTable::new(seed),
             idle_holders: BTreeMap::new(),
             last_idle_number: 0,
-            principals: Table::new(key),
+            principals: NameTable::new(seed),
             queue_entries: BTreeMap::new(),
             queue_deadlines: BTreeSet::new(),
             keys: IdempotencyKeys::default(),
@@ -159,7 +159,7 @@ impl KernelState {
         }
     }
 
-    pub fn tag(&self) -> LedgerTag {
+    pub fn ledger_tag(&self) -> LedgerTag {
         self.tag
     }
 
@@ -297,7 +297,7 @@ impl KernelState {
     }
 
     /// Whether a holder holds nothing and waits for nothing.
-    pub(crate) fn is_idle(&self, holder: Slot) -> bool {
+    pub(crate) fn is_holder_idle(&self, holder: Slot) -> bool {
         self.holders.get(holder).idle.is_some()
     }
 
@@ -334,7 +334,8 @@ impl KernelState {
     fn can_use_holder_at(&self, slot: Option<Slot>, principal: &Principal, now: Tick) -> bool {
         let Some(slot) = slot else { return true };
         let entry = self.holders.get(slot);
-        let free_again = |rest: IdlePeriod| is_expired(now.0, rest.since.saturating_add(HOLDER_RETENTION).0);
+        let free_again =
+            |rest: HolderIdlePeriod| is_expired(now.0, rest.since.saturating_add(HOLDER_RETENTION).0);
         self.principals.get(entry.principal).name == *principal || entry.idle.is_some_and(free_again)
     }
 

@@ -2,13 +2,13 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use super::entry::Terms;
+use super::entry::LeaseTerms;
 use super::slab::{Slab, Slot};
 use super::work_leases::{KeyedSpend, WorkLease};
 use crate::kernel::limits::{ENDED_LEASE_RETENTION, KEY_RETENTION, MAX_ENDED_LEASES};
 use crate::kernel::name::{Holder, Principal, Resource};
+use crate::kernel::newtypes::{Fence, IdempotencyKey, RequestDigest, Tick, Ticket};
 use crate::kernel::outcome::LeaseEnd;
-use crate::kernel::value::{Fence, IdempotencyKey, RequestDigest, Tick, Ticket};
 use crate::rules::time::is_expired;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -17,7 +17,7 @@ pub struct EndedLease {
     pub resource: Resource,
     pub holder: Holder,
     pub principal: Principal,
-    pub terms: Terms,
+    pub terms: LeaseTerms,
     pub ended_at: Tick,
     pub end: LeaseEnd,
     /// What became of its authority, if it had any.

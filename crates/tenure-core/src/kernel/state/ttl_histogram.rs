@@ -1,6 +1,6 @@
 //! How long the live leases are, as coarsely as is needed to say how often time must be marked.
 
-use crate::kernel::value::{TICK_RATE_HZ, TickDuration};
+use crate::kernel::newtypes::{TICK_RATE_HZ, TickDuration};
 
 /// Live leases counted by a hundredth of their length, in whole seconds from 1 to 60.
 #[derive(Debug, Clone)]

@@ -2,11 +2,11 @@
 
 use super::WorkLease;
 use super::entry::{LeaseEntry, QueueEntry};
-use super::{KernelState, Terms};
+use super::{KernelState, LeaseTerms};
 use crate::kernel::lease_request::LeaseRequest;
 use crate::kernel::mode::LeaseMode;
 use crate::kernel::name::{Holder, Principal, Resource};
-use crate::kernel::value::{Fence, Tick, Ticket};
+use crate::kernel::newtypes::{Fence, Tick, Ticket};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LeaseView<'a> {
@@ -14,7 +14,7 @@ pub struct LeaseView<'a> {
     pub resource: &'a Resource,
     pub holder: &'a Holder,
     pub principal: &'a Principal,
-    pub terms: &'a Terms,
+    pub terms: &'a LeaseTerms,
     /// Whether it was asked for under a key, so that the same request finds it again.
     pub has_key: bool,
     /// What became of its authority, if it has any.

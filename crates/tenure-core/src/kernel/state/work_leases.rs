@@ -9,7 +9,7 @@ use crate::authority::{Authority, Budget, check_derived, work_id_of};
 use crate::kernel::event::{Event, IssuedLease};
 use crate::kernel::limits::{MAX_DERIVATION_DEPTH, MAX_DESCENDANTS};
 use crate::kernel::mode::LeaseMode;
-use crate::kernel::value::Fence;
+use crate::kernel::newtypes::Fence;
 use crate::kernel::work::WorkEvent;
 use crate::rules::time::is_expired;
 
@@ -76,7 +76,7 @@ impl KernelState {
     }
 
     /// Everybody below a lease, parents before their children.
-    pub(crate) fn descendants(&self, fence: Fence) -> Vec<Fence> {
+    pub(crate) fn derived_leases(&self, fence: Fence) -> Vec<Fence> {
         let children = |fence: &Fence| {
             self.work_lease(*fence).into_iter().flat_map(|work| work.children.iter().copied())
         };
@@ -170,7 +170,7 @@ impl KernelState {
                 let principal = self.holders.get(entry.holder).principal;
                 let work = self.work_leases.0.get_mut(lease);
                 let work = work.ok_or(ApplyError("it spends from a lease without authority"))?;
-                ensure(work.authority.scope.contains(purpose), "it spends for what is not allowed")?;
+                ensure(work.authority.scope.allows(purpose), "it spends for what is not allowed")?;
                 let remaining =
                     work.remaining.minus(*amount).map_err(|_| ApplyError("it spends more than is left"))?;
                 let spent = work.spent.plus(*amount).ok_or(ApplyError("it spends more than there is"))?;
@@ -202,7 +202,7 @@ impl KernelState {
             hold(parts == Some(work.authority.budget), || {
                 format!("{fence:?} has a budget that does not add up")
             })?;
-            let below = self.descendants(*fence);
+            let below = self.derived_leases(*fence);
             hold(below.len() == work.descendants, || format!("{fence:?} counts what is below it wrongly"))?;
             let mut delegated = Budget::ZERO;
             for child in &work.children {

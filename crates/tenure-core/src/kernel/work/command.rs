@@ -5,7 +5,7 @@ use std::sync::Arc;
 use crate::authority::{Budget, LeaseScope, Purpose};
 use crate::kernel::command::LeaseCredential;
 use crate::kernel::name::{Holder, Labels, Principal};
-use crate::kernel::value::{Fence, IdempotencyKey, Nonce, TickDuration};
+use crate::kernel::newtypes::{Fence, IdempotencyKey, Nonce, TickDuration};
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum WorkCommand {

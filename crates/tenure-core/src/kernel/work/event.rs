@@ -2,7 +2,7 @@
 //! of leases.
 
 use crate::authority::{Budget, Purpose};
-use crate::kernel::value::{Fence, IdempotencyKey, Tick};
+use crate::kernel::newtypes::{Fence, IdempotencyKey, Tick};
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum WorkEvent {

@@ -26,7 +26,7 @@ const REBASE: OptionSpec = OptionSpec {
 };
 /// How something that was begun is ended.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
-pub(in super::super) struct ResumeAction {
+pub(in super::super) struct SequencerAction {
     pub continues: bool,
     pub skips: bool,
     pub aborts: bool,
@@ -50,12 +50,12 @@ pub(super) fn parse_merge(rest: &[OsString]) -> Option<GitOperation> {
 
 pub(super) fn parse_cherry_pick(rest: &[OsString], is_backwards: bool) -> Option<GitOperation> {
     let read = PICK.parse(rest);
-    let how = ResumeAction {
+    let how = SequencerAction {
         continues: read.is_present(&["continue"]),
         skips: read.is_present(&["skip"]),
         aborts: read.is_present(&["abort"]),
     };
-    if how != ResumeAction::default() {
+    if how != SequencerAction::default() {
         return Some(GitOperation::ResumeSequence(how));
     }
     if read.is_present(&["quit"]) && !read.is_unclear {

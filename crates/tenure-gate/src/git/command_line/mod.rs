@@ -4,19 +4,19 @@
 //! through other processes of git (aliases, `pull`, `bisect`, `filter-branch`, `submodule update`), or file by file under names that
 //! nobody knows before (patches from standard input).
 
-mod files;
+mod checkout_commands;
 mod global_options;
 mod merge_commands;
 mod options;
 mod patches;
-mod trees;
+mod removal_commands;
 
 use std::ffi::OsString;
 
-pub(super) use files::{CleanOptions, IgnoredFiles};
 pub(super) use global_options::GlobalOptions;
-pub(super) use merge_commands::{ResumeAction, parse_merge_options};
+pub(super) use merge_commands::{SequencerAction, parse_merge_options};
 pub(super) use patches::PatchArguments;
+pub(super) use removal_commands::{CleanOptions, IgnoredFilesMode};
 
 /// What a verb does to many files at once. Paths are as they were written; none of them means the whole tree.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -58,7 +58,7 @@ pub(super) enum GitOperation {
     /// `merge --abort`.
     MergeAbort,
     /// `cherry-pick` and `revert` that were begun.
-    ResumeSequence(ResumeAction),
+    ResumeSequence(SequencerAction),
     /// A rebase or patches that were begun go on or are given up: `--continue`, `--skip`, `--abort`.
     ResumeRebaseOrAm,
     /// `read-tree -u`.
@@ -107,19 +107,19 @@ pub(super) fn parse(arguments: &[OsString]) -> Option<GitCommandLine> {
         return None;
     }
     let does = match verb.as_str() {
-        "stash" => trees::parse_stash(rest),
-        "reset" => trees::parse_reset(rest),
-        "checkout" => trees::parse_checkout(rest),
-        "switch" => trees::parse_switch(rest),
-        "restore" => trees::parse_restore(rest),
-        "clean" => files::parse_clean(rest),
-        "mv" => files::parse_mv(rest),
-        "rm" => files::parse_rm(rest),
-        "read-tree" => trees::parse_read_tree(rest),
-        "checkout-index" => trees::parse_checkout_index(rest),
-        "sparse-checkout" => files::parse_sparse_checkout(rest),
-        "worktree" => files::parse_worktree(rest),
-        "submodule" | "submodule--helper" => files::parse_submodule(rest),
+        "stash" => checkout_commands::parse_stash(rest),
+        "reset" => checkout_commands::parse_reset(rest),
+        "checkout" => checkout_commands::parse_checkout(rest),
+        "switch" => checkout_commands::parse_switch(rest),
+        "restore" => checkout_commands::parse_restore(rest),
+        "clean" => removal_commands::parse_clean(rest),
+        "mv" => removal_commands::parse_mv(rest),
+        "rm" => removal_commands::parse_rm(rest),
+        "read-tree" => checkout_commands::parse_read_tree(rest),
+        "checkout-index" => checkout_commands::parse_checkout_index(rest),
+        "sparse-checkout" => removal_commands::parse_sparse_checkout(rest),
+        "worktree" => removal_commands::parse_worktree(rest),
+        "submodule" | "submodule--helper" => removal_commands::parse_submodule(rest),
         "merge" => merge_commands::parse_merge(rest),
         "cherry-pick" => merge_commands::parse_cherry_pick(rest, false),
         "revert" => merge_commands::parse_cherry_pick(rest, true),
@@ -148,7 +148,7 @@ pub(super) fn parse(arguments: &[OsString]) -> Option<GitCommandLine> {
         }
         _ => format!("git {verb}"),
     };
-    let recurses = trees::recurses_into_submodules(&verb, rest);
+    let recurses = checkout_commands::recurses_into_submodules(&verb, rest);
     Some(GitCommandLine { global, name, operation: does, recurses_into_submodules: recurses })
 }
 

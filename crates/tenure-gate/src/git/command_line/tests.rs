@@ -114,9 +114,9 @@ fn commands_that_discard_changes_are_parsed() {
             folders: has('d'),
             repositories: letters.contains("ff"),
             ignored: match (has('x'), has('X')) {
-                (true, _) => IgnoredFiles::Remove,
-                (_, true) => IgnoredFiles::RemoveOnly,
-                _ => IgnoredFiles::Keep,
+                (true, _) => IgnoredFilesMode::Remove,
+                (_, true) => IgnoredFilesMode::RemoveOnly,
+                _ => IgnoredFilesMode::Keep,
             },
             excluded: words(excluded),
             paths: words(paths),
@@ -240,15 +240,15 @@ fn commands_that_integrate_changes_are_parsed() {
         ("git revert --no-edit HEAD", pick("HEAD", true)),
         (
             "git revert --abort",
-            GitOperation::ResumeSequence(ResumeAction { aborts: true, ..ResumeAction::default() }),
+            GitOperation::ResumeSequence(SequencerAction { aborts: true, ..SequencerAction::default() }),
         ),
         (
             "git cherry-pick --skip",
-            GitOperation::ResumeSequence(ResumeAction { skips: true, ..ResumeAction::default() }),
+            GitOperation::ResumeSequence(SequencerAction { skips: true, ..SequencerAction::default() }),
         ),
         (
             "git cherry-pick --cont",
-            GitOperation::ResumeSequence(ResumeAction { continues: true, ..ResumeAction::default() }),
+            GitOperation::ResumeSequence(SequencerAction { continues: true, ..SequencerAction::default() }),
         ),
         ("git stash pop", apply("", false)),
         ("git stash apply --index 1", apply("1", false)),

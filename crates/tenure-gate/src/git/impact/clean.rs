@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::path::Path;
 
 use super::super::GitError;
-use super::super::command_line::{CleanOptions, GitOperation, IgnoredFiles};
+use super::super::command_line::{CleanOptions, GitOperation, IgnoredFilesMode};
 use super::file_lists::Paths;
 use super::repository_context::RepositoryContext;
 
@@ -21,13 +21,13 @@ impl RepositoryContext {
         let for_us: Vec<_> = folders.into_iter().collect();
         // What is ignored is nobody's: by what the gate takes for ignored, whatever the agent says is.
         let gone = match clean.ignored {
-            IgnoredFiles::Keep => self.untracked_paths(&more, &clean.paths)?,
-            IgnoredFiles::Remove => {
+            IgnoredFilesMode::Keep => self.untracked_paths(&more, &clean.paths)?,
+            IgnoredFilesMode::Remove => {
                 let mut gone = self.untracked_paths_by_own_settings(&more, &clean.paths)?;
                 gone.extend(self.untracked_paths(&more, &clean.paths)?);
                 gone
             }
-            IgnoredFiles::RemoveOnly => {
+            IgnoredFilesMode::RemoveOnly => {
                 let stays = self.untracked_paths(&more, &clean.paths)?;
                 let mut gone = self.untracked_paths_by_own_settings(&for_us, &clean.paths)?;
                 gone.retain(|path| !stays.contains(path));
@@ -44,7 +44,7 @@ impl RepositoryContext {
     pub fn ignored_removed_by(&self, verb: &GitOperation) -> Result<Paths, GitError> {
         match verb {
             GitOperation::Clean(clean)
-                if clean.ignored != IgnoredFiles::Keep && self.will_clean(clean)? =>
+                if clean.ignored != IgnoredFilesMode::Keep && self.will_clean(clean)? =>
             {
                 self.ignored_paths(&clean.paths, None)
             }

@@ -6,7 +6,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 
 use super::super::GitError;
-use super::super::changes::{split_nul_paths, status_paths};
+use super::super::changed_paths::{split_nul_paths, status_paths};
 use super::repository_context::RepositoryContext;
 
 /// How paths are compared: every name for itself, from the top of the tree. These are asked by the plain commands below `git diff`,

@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 
 use super::super::GitError;
-use super::super::command_line::ResumeAction;
+use super::super::command_line::SequencerAction;
 use super::file_lists::Paths;
 use super::repository_context::RepositoryContext;
 
@@ -51,7 +51,7 @@ impl RepositoryContext {
     }
 
     /// A series of picks. Giving up and passing over is `reset --merge`: what is dirty and not staged stays.
-    pub fn sequencer_impact(&self, how: ResumeAction) -> Result<Paths, GitError> {
+    pub fn sequencer_impact(&self, how: SequencerAction) -> Result<Paths, GitError> {
         let mut changed = Paths::new();
         if how.aborts || how.skips {
             changed.extend(self.staged_paths(self.head.as_deref(), &[])?);

@@ -4,6 +4,7 @@
 //! and after a fetch, git does by other processes of git, which are asked about when they start. So it does when a merge has failed
 //! and it puts back what was dirty (`read-tree --reset -u`).
 
+mod checkout_commands;
 mod clean;
 mod file_lists;
 mod in_progress;
@@ -14,14 +15,13 @@ mod patches;
 mod repository_context;
 mod repository_metadata;
 mod three_way_merge;
-mod trees;
 
 use std::collections::HashSet;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use super::GitError;
-use super::changes::in_batches;
+use super::changed_paths::in_batches;
 use super::command_line::{GitOperation, parse};
 use file_lists::Paths;
 use repository_context::RepositoryContext;

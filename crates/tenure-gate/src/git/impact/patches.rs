@@ -5,7 +5,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use super::super::GitError;
-use super::super::changes::is_below_root;
+use super::super::changed_paths::is_below_root;
 use super::super::command_line::PatchArguments;
 use super::file_lists::{Paths, lines};
 use super::repository_context::RepositoryContext;

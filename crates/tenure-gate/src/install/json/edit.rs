@@ -4,7 +4,7 @@ use super::scanner::Node;
 use super::value::{Json, Layout, member};
 
 /// The document with a new last member in `object`.
-pub fn set(text: &str, object: &Node, key: &str, value: &Json) -> String {
+pub fn insert_member(text: &str, object: &Node, key: &str, value: &Json) -> String {
     insert(text, object, |layout, indent| member(key, value, layout, indent))
 }
 
@@ -115,7 +115,7 @@ mod tests {
             ),
         ] {
             let root = scan(before).unwrap();
-            let added = set(before, &root, "k", &hooks());
+            let added = insert_member(before, &root, "k", &hooks());
             assert_eq!(added, after);
             let root = scan(&added).unwrap();
             let index = root.members().unwrap().len() - 1;

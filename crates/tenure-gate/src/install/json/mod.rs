@@ -9,6 +9,6 @@ mod scanner;
 mod value;
 
 pub(super) use comment::first_comment_line;
-pub(super) use edit::{append, remove, set};
+pub(super) use edit::{append, insert_member, remove};
 pub(super) use scanner::{Node, NotJson, scan};
 pub(super) use value::Json;

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use tenure_gate::coding_agent::CodingAgent;
-use tenure_gate::hooks::{HookEvent, HookPayload, PayloadErrorKind, Subagent, WaitPolicy, parse_payload};
+use tenure_gate::hooks::{HookEvent, HookPayload, HookWaitPolicy, PayloadErrorKind, Subagent, parse_payload};
 
 use super::{SESSION, paths, payload, writing, writing_whole, wrote};
 
@@ -68,7 +68,11 @@ fn by_subagent(payload: HookPayload) -> HookPayload {
 }
 
 fn in_code_mode(payload: HookPayload) -> HookPayload {
-    HookPayload { call: Some(CODE_MODE_CALL.to_owned()), wait_policy: WaitPolicy::DenyImmediately, ..payload }
+    HookPayload {
+        call: Some(CODE_MODE_CALL.to_owned()),
+        wait_policy: HookWaitPolicy::DenyImmediately,
+        ..payload
+    }
 }
 
 fn read_file(name: &str) -> HookEvent {

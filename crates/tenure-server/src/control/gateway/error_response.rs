@@ -8,7 +8,7 @@ use super::CommandError;
 use crate::control::{message, rest};
 
 pub(super) fn rest_response(blocked: &CommandError, millis: u32) -> Response {
-    rest::envelope::error_at(blocked, millis)
+    rest::envelope::failure_response_at(blocked, millis)
 }
 
 /// To a WebSocket, about a message that was taken before it turned out. Most messages of devices have no `requestId`;

@@ -17,7 +17,7 @@ use tokio::sync::{OwnedSemaphorePermit, oneshot, watch};
 use tokio::time::timeout;
 
 use super::body::{BodyProgress, CommandSlot, DeviceResponseBody, ForwardedBody, ResetOnDrop};
-use super::device_stream::{DeviceStream, ResetHandle};
+use super::device_tcp_stream::{DeviceTcpStream, ResetHandle};
 use super::in_flight::InFlightGuard;
 use super::{CommandError, GatewayContext, headers};
 use crate::http::accept::Peer;
@@ -39,7 +39,7 @@ pub(super) async fn forward(
     headers::to_device(request.headers_mut(), &shared.device, peer);
 
     let slot = ForwardSlot::take(shared, pass).await?;
-    let wire = DeviceStream::connect(&shared.device, shared.timeouts.connect).await;
+    let wire = DeviceTcpStream::connect(&shared.device, shared.timeouts.connect).await;
     let wire = wire.map_err(|error| unreachable(shared, &error))?;
     let reset_handle = wire.reset_handle();
     let mut http = http1::Builder::new();
@@ -94,7 +94,7 @@ fn answer(
 ) -> Result<Response, CommandError> {
     if response.status() == StatusCode::SWITCHING_PROTOCOLS {
         let what = "wants to speak something else than HTTP, which nobody asked for";
-        return Err(Problem::new(ProblemCode::Unavailable, device_message(shared, what)).into());
+        return Err(Problem::new(ProblemCode::Unavailable, device_problem_detail(shared, what)).into());
     }
     headers::to_client(response.headers_mut());
     *response.version_mut() = Version::HTTP_11;
@@ -115,7 +115,7 @@ impl ForwardSlot {
             let permit = timeout(shared.timeouts.first_byte, shared.read_slots.clone().acquire_owned()).await;
             let busy = |_| {
                 let detail = "answers others, who were first and are slow; try again in a moment";
-                Problem::new(ProblemCode::Busy, device_message(shared, detail))
+                Problem::new(ProblemCode::Busy, device_problem_detail(shared, detail))
             };
             return Ok(Self::Read(permit.map_err(busy)?.expect("it is never closed")));
         }
@@ -145,7 +145,7 @@ struct DeviceConnection {
 
 impl DeviceConnection {
     /// Carries the bytes, until all are carried, nobody wants them any more, or hands change.
-    async fn drive(mut self, connection: Connection<TokioIo<DeviceStream>, ForwardedBody>) {
+    async fn drive(mut self, connection: Connection<TokioIo<DeviceTcpStream>, ForwardedBody>) {
         {
             let mut connection = pin!(connection);
             let changed = async {
@@ -181,7 +181,7 @@ fn target(uri: &Uri) -> Result<Uri, Problem> {
     })
 }
 
-pub(super) fn device_message(shared: &GatewayContext, what: &str) -> String {
+pub(super) fn device_problem_detail(shared: &GatewayContext, what: &str) -> String {
     format!("The device at {} {what}", shared.device)
 }
 
@@ -194,7 +194,7 @@ pub(super) fn unreachable(shared: &GatewayContext, error: &(dyn std::error::Erro
         "cannot be reached ({why}); nothing was sent. See that it has power and network and that --device is its \
          address, then try again"
     );
-    Problem::new(ProblemCode::Unavailable, device_message(shared, &what))
+    Problem::new(ProblemCode::Unavailable, device_problem_detail(shared, &what))
 }
 
 fn stalled(shared: &GatewayContext, pass: Permit, is_clients_fault: bool) -> Problem {
@@ -221,10 +221,10 @@ fn no_answer(
     }
     if pass.is_unconditional() {
         let what = format!("gave no answer ({error}); try again");
-        return Problem::new(ProblemCode::Unavailable, device_message(shared, &what));
+        return Problem::new(ProblemCode::Unavailable, device_problem_detail(shared, &what));
     }
     let what = format!(
         "gave no answer ({error}); nobody knows whether it obeyed. Read its state before you send the command again"
     );
-    Problem::new(ProblemCode::OutcomeUnknown, device_message(shared, &what))
+    Problem::new(ProblemCode::OutcomeUnknown, device_problem_detail(shared, &what))
 }

@@ -12,8 +12,8 @@
 //! The device's serial point is here: what moves it goes out one at a time, and is looked at once more right before.
 
 mod body;
-mod device_socket;
-mod device_stream;
+mod device_tcp_stream;
+mod device_websocket;
 mod error_response;
 mod forward;
 mod headers;
@@ -39,7 +39,7 @@ use tokio_tungstenite::tungstenite::Message;
 pub(crate) use self::error_response::request_id;
 pub(crate) use self::ownership_source::{CommandError, OwnershipSource};
 pub(crate) use self::relay_handle::RelayHandle;
-pub use self::settings::{DeviceAddress, GatewaySettings, GatewayTimeouts, InvalidDevice};
+pub use self::settings::{DeviceAddress, GatewaySettings, GatewayTimeouts, InvalidDeviceAddress};
 
 use self::in_flight::InFlight;
 

@@ -10,7 +10,7 @@ use tokio::sync::{mpsc, watch};
 use tokio::time::{Instant, sleep_until, timeout};
 use tokio_tungstenite::tungstenite::{Error, Message};
 
-use super::device_socket::{DeviceSocket, closed_problem, next, outcome_unknown_problem};
+use super::device_websocket::{DeviceWebSocket, closed_problem, next, outcome_unknown_problem};
 use super::forward::wait_for_owner_change;
 use super::in_flight::InFlightGuard;
 use super::relay_handle::RelayedMessage;
@@ -25,7 +25,7 @@ pub(super) struct Relay {
     identity: Arc<str>,
     messages: mpsc::Receiver<RelayedMessage>,
     to_client: mpsc::Sender<Message>,
-    socket: Option<DeviceSocket>,
+    socket: Option<DeviceWebSocket>,
     /// Something that moves the device went over the line, and may still be on its way.
     in_flight: Option<InFlightGuard>,
     /// When a line that was lost is opened again: a client that listens needs it.
@@ -123,7 +123,7 @@ impl Relay {
         let RelayedMessage { permit: pass, message } = command;
         self.on_owner_change(changes);
         if self.socket.is_none() {
-            self.socket = Some(DeviceSocket::open(&self.shared).await?);
+            self.socket = Some(DeviceWebSocket::open(&self.shared).await?);
             self.reopen_at = None;
         }
         let generation = (!pass.is_unconditional()).then(|| pass.epoch());
@@ -205,7 +205,7 @@ impl Relay {
     }
 
     async fn reopen(&mut self) {
-        self.socket = DeviceSocket::open(&self.shared).await.ok();
+        self.socket = DeviceWebSocket::open(&self.shared).await.ok();
         let again = Instant::now() + self.shared.timeouts.reopen;
         self.reopen_at = self.socket.is_none().then_some(again);
     }

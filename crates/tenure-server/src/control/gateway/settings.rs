@@ -54,7 +54,7 @@ pub struct DeviceAddress {
 /// What does not say where a device is. A password in it is not repeated.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[non_exhaustive]
-pub enum InvalidDevice {
+pub enum InvalidDeviceAddress {
     /// Not even a URL of the right kind.
     #[error("is not where a device is; write http://HOST or http://HOST:PORT")]
     NotHttp,
@@ -83,32 +83,32 @@ impl DeviceAddress {
 }
 
 impl FromStr for DeviceAddress {
-    type Err = InvalidDevice;
+    type Err = InvalidDeviceAddress;
 
-    fn from_str(url: &str) -> Result<Self, InvalidDevice> {
+    fn from_str(url: &str) -> Result<Self, InvalidDeviceAddress> {
         if url.contains('@') {
-            return Err(InvalidDevice::Password);
+            return Err(InvalidDeviceAddress::Password);
         }
-        let uri: Uri = url.parse().map_err(|_| InvalidDevice::NotHttp)?;
-        let authority = uri.authority().ok_or(InvalidDevice::NotHttp)?;
+        let uri: Uri = url.parse().map_err(|_| InvalidDeviceAddress::NotHttp)?;
+        let authority = uri.authority().ok_or(InvalidDeviceAddress::NotHttp)?;
         match uri.scheme_str() {
             Some("http") => {}
-            Some("https") => return Err(InvalidDevice::Tls),
-            _ => return Err(InvalidDevice::NotHttp),
+            Some("https") => return Err(InvalidDeviceAddress::Tls),
+            _ => return Err(InvalidDeviceAddress::NotHttp),
         }
         // `http::Uri` forgets a fragment.
         if !matches!(uri.path(), "" | "/") || uri.query().is_some() || url.contains('#') {
-            return Err(InvalidDevice::Path);
+            return Err(InvalidDeviceAddress::Path);
         }
         let host = authority.host().trim_start_matches('[').trim_end_matches(']').to_owned();
         let port = match authority.as_str().rsplit_once(':') {
             Some((_, digits)) if !digits.ends_with(']') => {
-                digits.parse().map_err(|_| InvalidDevice::NotHttp)?
+                digits.parse().map_err(|_| InvalidDeviceAddress::NotHttp)?
             }
             _ => 80,
         };
         if host.is_empty() || port == 0 {
-            return Err(InvalidDevice::NotHttp);
+            return Err(InvalidDeviceAddress::NotHttp);
         }
         Ok(Self { host, port })
     }
@@ -140,17 +140,17 @@ mod tests {
     #[test]
     fn an_invalid_device_address_is_rejected_without_repeating_its_password() {
         for (url, expected) in [
-            ("", InvalidDevice::NotHttp),
-            ("wled.local", InvalidDevice::NotHttp),
-            ("ws://wled.local", InvalidDevice::NotHttp),
-            ("http://", InvalidDevice::NotHttp),
-            ("http://a:0", InvalidDevice::NotHttp),
-            ("http://a:99999", InvalidDevice::NotHttp),
-            ("https://wled.local", InvalidDevice::Tls),
-            ("http://admin:hunter2@wled.local", InvalidDevice::Password),
-            ("http://wled.local/json", InvalidDevice::Path),
-            ("http://wled.local?a", InvalidDevice::Path),
-            ("http://wled.local/#a", InvalidDevice::Path),
+            ("", InvalidDeviceAddress::NotHttp),
+            ("wled.local", InvalidDeviceAddress::NotHttp),
+            ("ws://wled.local", InvalidDeviceAddress::NotHttp),
+            ("http://", InvalidDeviceAddress::NotHttp),
+            ("http://a:0", InvalidDeviceAddress::NotHttp),
+            ("http://a:99999", InvalidDeviceAddress::NotHttp),
+            ("https://wled.local", InvalidDeviceAddress::Tls),
+            ("http://admin:hunter2@wled.local", InvalidDeviceAddress::Password),
+            ("http://wled.local/json", InvalidDeviceAddress::Path),
+            ("http://wled.local?a", InvalidDeviceAddress::Path),
+            ("http://wled.local/#a", InvalidDeviceAddress::Path),
         ] {
             let refused = url.parse::<DeviceAddress>().unwrap_err();
             assert_eq!(refused, expected, "{url}");

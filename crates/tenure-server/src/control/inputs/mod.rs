@@ -12,7 +12,7 @@
 //! encoder   turns and presses to commands
 //! ```
 
-mod port;
+mod device_file;
 mod reconnect;
 mod rotary_encoder;
 mod serial;

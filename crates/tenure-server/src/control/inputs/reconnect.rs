@@ -9,7 +9,7 @@ use std::time::Duration;
 use parking_lot::Mutex;
 use tokio::sync::watch;
 
-use super::port::Port;
+use super::device_file::DeviceFile;
 
 /// How long until the first try to open it again.
 const FIRST_RETRY_DELAY: Duration = Duration::from_millis(100);
@@ -48,8 +48,8 @@ pub(super) async fn run_with_reconnect<L: Future<Output = io::Error>>(
     path: &Path,
     health: &InputHealth,
     mut stop: watch::Receiver<bool>,
-    open: impl Fn(&Path) -> io::Result<Port>,
-    mut listen: impl FnMut(Port) -> L,
+    open: impl Fn(&Path) -> io::Result<DeviceFile>,
+    mut listen: impl FnMut(DeviceFile) -> L,
 ) {
     let mut wait = FIRST_RETRY_DELAY;
     while !*stop.borrow() {

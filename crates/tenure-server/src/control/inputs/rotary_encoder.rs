@@ -6,12 +6,12 @@ use std::sync::Arc;
 use serde_json::{Map, Value};
 use tenure_control::commands::{CommandDefinition, find_command};
 use tenure_control::rotary_encoder::{
-    RECORD_BYTES, RecordDecoder, RotaryEncoderInput, RotaryEncoderMapping, RotaryEncoderMovement,
+    InputEventDecoder, RECORD_BYTES, RotaryEncoderInput, RotaryEncoderMapping, RotaryEncoderMovement,
 };
 use tenure_control::{CommandSource, Permit, Problem, ProblemCode};
 use tokio::sync::watch;
 
-use super::port::Port;
+use super::device_file::DeviceFile;
 use super::reconnect::{InputHealth, run_with_reconnect, wait_for_stop};
 use super::throttle::Throttle;
 use super::{CommandError, LocalCommandController};
@@ -31,7 +31,7 @@ pub(super) async fn listen<G: LocalCommandController>(
     let follower =
         RotaryEncoderReader { gate: &*gate, knob: RotaryEncoderMapping { parameter, step }, health: &health };
     let listen = |port| follower.follow(port, stop.clone());
-    run_with_reconnect("encoder", &path, &health, stop.clone(), Port::input, listen).await;
+    run_with_reconnect("encoder", &path, &health, stop.clone(), DeviceFile::input, listen).await;
 }
 
 /// Moves that were let in together, under one pass.
@@ -46,8 +46,8 @@ struct RotaryEncoderReader<'a, G> {
 
 impl<G: LocalCommandController> RotaryEncoderReader<'_, G> {
     /// Follows the knob for as long as it is there.
-    async fn follow(&self, port: Port, mut stop: watch::Receiver<bool>) -> io::Error {
-        let (mut records, mut beat) = (RecordDecoder::default(), Throttle::new());
+    async fn follow(&self, port: DeviceFile, mut stop: watch::Receiver<bool>) -> io::Error {
+        let (mut records, mut beat) = (InputEventDecoder::default(), Throttle::new());
         let mut buffer = [0; RECORD_BYTES * AT_ONCE];
         loop {
             let read = tokio::select! {

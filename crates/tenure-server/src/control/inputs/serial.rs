@@ -5,12 +5,12 @@ use std::io;
 use std::sync::Arc;
 
 use tenure_control::serial::{
-    self, LineDecoder, MAX_LINE_BYTES, RejectedLine, SerialAction, SerialLine, SerialRequest,
+    self, LineDecoder, MAX_LINE_BYTES, RejectedLine, SerialAction, SerialCommand, SerialLine,
 };
 use tenure_control::{CommandSource, Problem, ProblemCode};
 use tokio::sync::watch;
 
-use super::port::Port;
+use super::device_file::DeviceFile;
 use super::reconnect::{InputHealth, run_with_reconnect, wait_for_stop};
 use super::throttle::Throttle;
 use super::{CommandError, LocalCommandController};
@@ -28,7 +28,7 @@ pub(super) async fn listen<G: LocalCommandController>(
     stop: watch::Receiver<bool>,
 ) {
     let SerialSettings { path, baud } = settings;
-    let open = |path: &_| Port::serial(path, baud);
+    let open = |path: &_| DeviceFile::serial(path, baud);
     run_with_reconnect("serial port", &path, &health, stop.clone(), open, |port| {
         serve_port(&*gate, port, stop.clone())
     })
@@ -38,7 +38,7 @@ pub(super) async fn listen<G: LocalCommandController>(
 /// Talks over an open port for as long as it is there.
 async fn serve_port<G: LocalCommandController>(
     gate: &G,
-    port: Port,
+    port: DeviceFile,
     mut stop: watch::Receiver<bool>,
 ) -> io::Error {
     let (mut lines, mut beat, mut outbox) = (LineDecoder::default(), Throttle::new(), Outbox::default());
@@ -76,7 +76,7 @@ async fn answer<G: LocalCommandController>(gate: &G, line: SerialLine) -> String
         SerialLine::Text(text) => serial::parse_line(&text),
         SerialLine::Invalid(problem) => Err(RejectedLine { id: None, problem }),
     };
-    let SerialRequest { id, action: request } = match read {
+    let SerialCommand { id, action: request } = match read {
         Ok(request) => request,
         Err(RejectedLine { id, problem }) => return serial::format_problem(id.as_deref(), &problem),
     };

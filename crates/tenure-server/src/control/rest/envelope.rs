@@ -20,7 +20,7 @@ use super::{envelope, permit};
 use crate::app::App;
 use crate::control::Controller;
 use crate::control::gateway::Gateway;
-use crate::control::lifecycle::require_control_permission;
+use crate::control::lease_commands::require_control_permission;
 use crate::control::message::CommandError;
 use crate::http::auth::{Caller, device_caller};
 use crate::http::no_such_route;
@@ -42,11 +42,11 @@ pub(super) fn answer(controller: &Controller, data: &RawValue) -> Response {
 }
 
 pub(super) fn failure(controller: &Controller, blocked: &CommandError) -> Response {
-    error_at(blocked, millis(controller))
+    failure_response_at(blocked, millis(controller))
 }
 
 /// The same, at this time of the device's clock.
-pub(in crate::control) fn error_at(blocked: &CommandError, millis: u32) -> Response {
+pub(in crate::control) fn failure_response_at(blocked: &CommandError, millis: u32) -> Response {
     let status = StatusCode::from_u16(blocked.status()).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
     let mut response = json(status, &envelope(millis, false, None, Some(&blocked.rest_body())));
     if status == StatusCode::SERVICE_UNAVAILABLE {
@@ -77,7 +77,7 @@ pub(super) async fn upload(app: &App, pass: Permit, request: Request) -> Result<
     app.control.controller.run_on_device(pass, |device, now| device.accept_firmware(image, now)).await
 }
 
-async fn check(mut body: Body) -> Result<tenure_control::firmware::FirmwareImage, Problem> {
+async fn check(mut body: Body) -> Result<tenure_control::firmware::FirmwareInfo, Problem> {
     let mut check = ImageChecker::new();
     let too_slow =
         |_| Problem::new(ProblemCode::FirmwareInvalid, "nothing came for 10 s; send the image again");

@@ -18,9 +18,9 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use self::envelope::{answer, failure};
-use super::message::{CommandError, raw};
+use super::message::{CommandError, to_raw_json};
 use super::ota_token::{self, OtaToken};
-use super::{authentication, lifecycle, websocket};
+use super::{authentication, lease_commands, websocket};
 use crate::app::App;
 use crate::http::auth::Caller;
 use crate::http::{body, json};
@@ -86,19 +86,19 @@ async fn obey(
         && header(request.headers(), ota_token::HEADER)
             .is_some_and(|token| app.control.ota_token.redeem(token, app.control.controller.now()));
     if row.may_change && !shows_right {
-        lifecycle::require_control_permission(caller)?;
+        lease_commands::require_control_permission(caller)?;
     }
     let pass = permit(app, row.class, request.headers())?;
     let mut fields = fields?;
     match row.name {
-        "control.status" => Ok(lifecycle::status(app)),
-        "auth.status" => Ok(raw(&authentication::status(caller))),
+        "control.status" => Ok(lease_commands::status(app)),
+        "auth.status" => Ok(to_raw_json(&authentication::status(caller))),
         "ota.token" => {
             let token = app.control.ota_token.make(app.control.controller.now())?;
-            Ok(raw(&OtaToken::issued_view(&token)))
+            Ok(to_raw_json(&OtaToken::issued_view(&token)))
         }
-        "ota.tokens" => Ok(raw(&app.control.ota_token.status(app.control.controller.now()))),
-        "ota.upload" => Ok(raw(&envelope::upload(app, pass, request).await?)),
+        "ota.tokens" => Ok(to_raw_json(&app.control.ota_token.status(app.control.controller.now()))),
+        "ota.upload" => Ok(to_raw_json(&envelope::upload(app, pass, request).await?)),
         name => {
             for (field, value) in read(request).await? {
                 if fields.contains_key(&field) {
@@ -108,7 +108,7 @@ async fn obey(
                 }
                 fields.insert(field, value);
             }
-            Ok(raw(&app.control.controller.execute(pass, name, fields).await?))
+            Ok(to_raw_json(&app.control.controller.execute(pass, name, fields).await?))
         }
     }
 }

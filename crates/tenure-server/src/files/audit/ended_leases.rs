@@ -6,7 +6,7 @@ use std::sync::Arc;
 use parking_lot::Mutex;
 use tenure_core::kernel::{FileSession, Resource, Tick, TickDuration};
 
-use crate::files::observer::FileListener;
+use crate::files::file_event_observer::FileEventListener;
 
 /// So long a lease explains what is seen after its end.
 const RETENTION: TickDuration = TickDuration::from_secs(5);
@@ -42,7 +42,7 @@ impl RecentlyEndedLeases {
     }
 }
 
-impl FileListener for RecentlyEndedLeases {
+impl FileEventListener for RecentlyEndedLeases {
     fn lease_ended(&self, resource: &Resource, session: &FileSession, at: Tick) {
         self.record(resource, &session.process, at);
     }

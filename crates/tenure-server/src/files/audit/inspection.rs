@@ -14,10 +14,10 @@ use tenure_gate::process::{ProcessId, adopts_reparented_children, start_time, wr
 use tenure_gate::syscall_effects::is_temporary_name;
 use tenure_gate::watch::ChangeKind;
 
-use super::pending::{ObservedWriter, PendingChange, PendingChanges};
-use super::verdict::{ChangeEvidence, Violation, WriterCandidate, WriterOrigin, find_violation};
+use super::pending_changes::{ObservedWriter, PendingChange, PendingChanges};
+use super::violation::{ChangeEvidence, Violation, WriterCandidate, WriterOrigin, find_violation};
 use crate::app::App;
-use crate::files::{identity, resolve};
+use crate::files::{process_identity, resolve};
 
 /// The most files of which is looked at once who has them open.
 const MAX_INSPECTED: usize = 1_000;
@@ -39,14 +39,14 @@ pub(super) fn find_writers(app: &App, tree: &WorkTree, pending: &parking_lot::Mu
         let found = match seen.get(&pid) {
             Some(found) => found.clone(),
             None => {
-                let line = identity::ancestry(pid);
+                let line = process_identity::ancestry(pid);
                 let adopted = line.windows(2).find(|pair| adopts_reparented_children(pair[1].pid));
                 let adopted = adopted.map(|pair| pair[0].clone());
                 // Who ended while it was looked at has lost its parents: nobody can say whose it was, and nobody is accused.
                 if start_time(pid) != Some(writer.process.started) {
                     continue;
                 }
-                let session = identity::find_session(app, &line, None);
+                let session = process_identity::find_session(app, &line, None);
                 let found = Arc::new(ObservedWriter {
                     pid,
                     name: writer.name,
@@ -136,8 +136,9 @@ fn owner_of(
         Some(file) => resolve::names(&file).ok()?,
         None => vec![Resource::parse(&resource_of_name(tree, path)).ok()?],
     };
-    let process =
-        |text: &str| identity::parse_process_key(text).map_or(OwnerProcess::Unknown, OwnerProcess::Known);
+    let process = |text: &str| {
+        process_identity::parse_process_key(text).map_or(OwnerProcess::Unknown, OwnerProcess::Known)
+    };
     let ended = &app.files.audit.recently_ended;
     let owner = if kind == ChangeKind::FolderMovedOut {
         let prefix = format!("{}/", names.first()?.as_str());
@@ -168,7 +169,12 @@ fn suspect(app: &App, writer: &ObservedWriter, owner: Option<&OwnerProcess>) -> 
         // What goes on in the background of a guard is no longer below its owner.
         Some(OwnerProcess::Known(process))
             if is_above(process)
-                || app.files.guards.guards_of(&identity::process_key(process)).iter().any(is_above) =>
+                || app
+                    .files
+                    .guards
+                    .guards_of(&process_identity::process_key(process))
+                    .iter()
+                    .any(is_above) =>
         {
             WriterOrigin::Owner
         }

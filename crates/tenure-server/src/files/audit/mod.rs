@@ -1,22 +1,22 @@
 //! The audit: working trees in which agents are at work are watched, and a change that no lease explains is written down.
 //!
 //! ```text
-//! watching  from when to when a tree is watched, and what is read
-//! pending   what changed and is not judged yet
-//! looking   who has it open, by which names it is leased, who has it or had it a moment ago, whether git ignores it
-//! verdict   what follows from that
-//! burst     not more of it than anybody reads
-//! ended     which leases ended a moment ago
+//! watching         from when to when a tree is watched, and what is read
+//! pending_changes  what changed and is not judged yet
+//! looking          who has it open, by which names it is leased, who has it or had it a moment ago, whether git ignores it
+//! violation        what follows from that
+//! violation_burst  not more of it than anybody reads
+//! ended            which leases ended a moment ago
 //! ```
 //!
 //! It stops nobody: it is what is left where nobody was asked. Where it is not known who changed something that somebody has, that
 //! one is taken to have done it.
 
-mod burst;
 mod ended_leases;
 mod inspection;
-mod pending;
-mod verdict;
+mod pending_changes;
+mod violation;
+mod violation_burst;
 mod watched_tree;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -42,7 +42,7 @@ const MAX_KNOWN_TREES: usize = 1_000;
 const LINGER: TickDuration = TickDuration::from_secs(300);
 
 /// What is watched, and what has to be known to judge.
-pub(crate) struct Audit {
+pub(crate) struct WorkTreeAudit {
     is_on: bool,
     trees: Mutex<BTreeMap<String, Arc<WatchedTree>>>,
     watch_slots: Arc<Semaphore>,
@@ -51,7 +51,7 @@ pub(crate) struct Audit {
     reported: ReportedViolations,
 }
 
-impl Audit {
+impl WorkTreeAudit {
     pub(super) fn new(is_on: bool) -> Self {
         Self {
             is_on,

@@ -15,11 +15,11 @@ use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 use tokio::sync::Notify;
 
-use super::burst::ViolationBurst;
 use super::inspection::{find_violations, find_writers};
-use super::pending::PendingChanges;
+use super::pending_changes::PendingChanges;
+use super::violation_burst::ViolationBurst;
 use crate::app::App;
-use crate::files::violations::report;
+use crate::files::violations::report_violations;
 
 /// How often is looked whether a tree is still to be watched, and whether more of it can be by now.
 const CHECK_INTERVAL: Duration = Duration::from_secs(30);
@@ -222,7 +222,7 @@ async fn judge_for_ever(app: &Arc<App>, watched: &Arc<WatchedTree>) {
             let detail = format!(
                 "files of this tree were changed {more} more times by somebody who had no lease, this one last; that is not told one by one"
             );
-            report(app, vec![last], None, detail);
+            report_violations(app, vec![last], None, detail);
         }
         let mut reported: BTreeMap<_, Vec<Resource>> = BTreeMap::new();
         for (resource, violation) in found.await.unwrap_or_default() {
@@ -232,7 +232,7 @@ async fn judge_for_ever(app: &Arc<App>, watched: &Arc<WatchedTree>) {
             }
         }
         for ((session, detail), resources) in reported {
-            report(app, resources, session, detail);
+            report_violations(app, resources, session, detail);
         }
     }
 }

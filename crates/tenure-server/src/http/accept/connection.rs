@@ -11,7 +11,7 @@ use tokio::time::timeout;
 use super::reject::{self, lingering_close};
 use super::serve::{ConnectionOutcome, serve};
 use super::stream::{Peer, Stream};
-use crate::tls::Tls;
+use crate::tls::ReloadableTls;
 
 /// A handshake must be complete within this time.
 const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(5);
@@ -24,7 +24,7 @@ pub(super) struct ConnectionContext {
     pub(super) write_timeout: Duration,
     /// Room for idle connections that are kept ready.
     pub(super) warm: Arc<Semaphore>,
-    pub(super) tls: Option<Arc<Tls>>,
+    pub(super) tls: Option<Arc<ReloadableTls>>,
 }
 
 /// Talks until one side has enough.

@@ -12,7 +12,7 @@ use tokio::time::{Sleep, sleep};
 
 use super::reject::parse_error_response;
 use super::stream::Stream;
-use super::tracked_service::Activity;
+use super::tracked_service::ConnectionActivity;
 
 pub(super) struct HttpStream {
     stream: Stream,
@@ -25,7 +25,7 @@ pub(super) struct HttpStream {
     stalled: Option<Pin<Box<Sleep>>>,
     /// How long it may be stalled.
     write_timeout: Duration,
-    activity: Arc<Activity>,
+    activity: Arc<ConnectionActivity>,
 }
 
 impl HttpStream {
@@ -33,7 +33,7 @@ impl HttpStream {
         stream: Stream,
         prefix: Vec<u8>,
         write_timeout: Duration,
-        activity: Arc<Activity>,
+        activity: Arc<ConnectionActivity>,
     ) -> Self {
         let (replacement, stalled) = (Vec::new(), None);
         Self { stream, prefix, consumed: 0, replacement, written: 0, stalled, write_timeout, activity }

@@ -52,9 +52,9 @@ type UpgradeHandler = Box<
 
 /// Goes with an answer that says 101, as one of its extensions.
 #[derive(Clone)]
-pub(crate) struct Upgrade(Arc<Mutex<Option<UpgradeHandler>>>);
+pub(crate) struct ConnectionUpgrade(Arc<Mutex<Option<UpgradeHandler>>>);
 
-impl Upgrade {
+impl ConnectionUpgrade {
     /// The connection goes on with `conversation` once the answer is sent.
     pub(crate) fn new<F>(
         conversation: impl FnOnce(Stream, Vec<u8>, watch::Receiver<bool>) -> F + Send + 'static,

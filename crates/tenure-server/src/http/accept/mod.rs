@@ -30,11 +30,11 @@ use tokio::time::{sleep, timeout};
 
 use self::connection::{ConnectionContext, run_connection};
 pub use self::limits::ConnectionLimits;
-pub(crate) use self::limits::Upgrade;
+pub(crate) use self::limits::ConnectionUpgrade;
 use self::stream::AcceptedConnection;
 pub(crate) use self::stream::{Peer, Stream};
 use crate::metrics::{GaugeGuard, Metrics};
-use crate::tls::Tls;
+use crate::tls::ReloadableTls;
 
 /// What was asked must be answered within this time when the server stops. The rest of the 10 s is for the ledger.
 const DRAIN_TIME: Duration = Duration::from_secs(8);
@@ -48,7 +48,7 @@ const MAX_WARM: usize = 512;
 
 pub(crate) struct Listeners {
     pub(crate) network: Option<TcpListener>,
-    pub(crate) tls: Option<Arc<Tls>>,
+    pub(crate) tls: Option<Arc<ReloadableTls>>,
     pub(crate) local: Option<UnixListener>,
 }
 

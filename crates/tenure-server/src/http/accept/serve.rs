@@ -12,9 +12,9 @@ use tokio::time::{Instant, sleep_until};
 
 use super::connection::ConnectionContext;
 use super::http_stream::HttpStream;
-use super::limits::Upgrade;
+use super::limits::ConnectionUpgrade;
 use super::stream::{Peer, Stream};
-use super::tracked_service::{Activity, TrackedService};
+use super::tracked_service::{ConnectionActivity, TrackedService};
 
 /// A header must be complete within this time from its first byte.
 const HEADER_TIMEOUT: Duration = Duration::from_secs(5);
@@ -40,7 +40,7 @@ pub(super) enum ConnectionOutcome {
     Upgraded {
         stream: Stream,
         prefix: Vec<u8>,
-        upgrade: Upgrade,
+        upgrade: ConnectionUpgrade,
     },
     /// Nobody is at the other end.
     Gone,
@@ -63,7 +63,7 @@ pub(super) async fn serve(
     shared: &ConnectionContext,
     stop: &mut watch::Receiver<bool>,
 ) -> ConnectionOutcome {
-    let activity = Arc::new(Activity::default());
+    let activity = Arc::new(ConnectionActivity::default());
     let service = TrackedService::new(shared.router.clone(), peer, activity.clone());
     let guarded = HttpStream::new(stream, prefix, shared.write_timeout, activity.clone());
     let mut connection = Builder::new()
@@ -137,7 +137,7 @@ pub(super) async fn serve(
 
 fn step(
     connection: &mut Http,
-    activity: &Activity,
+    activity: &ConnectionActivity,
     was_idle: bool,
     context: &mut Context<'_>,
 ) -> Poll<ConnectionEvent> {

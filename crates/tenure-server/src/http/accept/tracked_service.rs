@@ -14,19 +14,19 @@ use hyper::{Request, Response, StatusCode};
 use hyper_util::service::TowerToHyperService;
 use parking_lot::Mutex;
 
-use super::limits::Upgrade;
+use super::limits::ConnectionUpgrade;
 use super::stream::Peer;
 
 #[derive(Default)]
-pub(super) struct Activity {
+pub(super) struct ConnectionActivity {
     started: AtomicU64,
     ended: AtomicU64,
     is_stalled: AtomicBool,
     /// What the connection goes on with after HTTP.
-    upgrade: Mutex<Option<Upgrade>>,
+    upgrade: Mutex<Option<ConnectionUpgrade>>,
 }
 
-impl Activity {
+impl ConnectionActivity {
     pub(super) fn started(&self) -> u64 {
         self.started.load(Ordering::Acquire)
     }
@@ -40,7 +40,7 @@ impl Activity {
     }
 
     /// What the connection goes on with, if both sides agreed on something else than HTTP.
-    pub(super) fn take_upgrade(&self) -> Option<Upgrade> {
+    pub(super) fn take_upgrade(&self) -> Option<ConnectionUpgrade> {
         self.upgrade.lock().take()
     }
 
@@ -51,7 +51,7 @@ impl Activity {
 }
 
 /// A request that is under way until this is dropped.
-struct InFlightRequest(Arc<Activity>);
+struct InFlightRequest(Arc<ConnectionActivity>);
 
 impl Drop for InFlightRequest {
     fn drop(&mut self) {
@@ -62,11 +62,11 @@ impl Drop for InFlightRequest {
 pub(super) struct TrackedService {
     service: TowerToHyperService<Router>,
     peer: Peer,
-    activity: Arc<Activity>,
+    activity: Arc<ConnectionActivity>,
 }
 
 impl TrackedService {
-    pub(super) fn new(router: Router, peer: Peer, activity: Arc<Activity>) -> Self {
+    pub(super) fn new(router: Router, peer: Peer, activity: Arc<ConnectionActivity>) -> Self {
         Self { service: TowerToHyperService::new(router), peer, activity }
     }
 }
@@ -84,7 +84,7 @@ impl Service<Request<Incoming>> for TrackedService {
         Box::pin(async move {
             let mut answer = answer.await?;
             if answer.status() == StatusCode::SWITCHING_PROTOCOLS {
-                let agreed = answer.extensions_mut().remove::<Upgrade>();
+                let agreed = answer.extensions_mut().remove::<ConnectionUpgrade>();
                 *activity.upgrade.lock() = agreed;
                 // It is under way as long as the connection is: nobody may set it aside.
                 activity.started.fetch_add(1, Ordering::Release);

@@ -31,7 +31,7 @@ pub(super) const LOCAL: &str = "local-";
 /// Lets a request on only if its caller may do what it asks for, and notes who that is.
 ///
 /// Who asks for what does not exist hears so, whoever it is.
-pub(crate) async fn require(
+pub(crate) async fn require_permission(
     State(app): State<Arc<App>>,
     mut request: Request,
     next: Next,

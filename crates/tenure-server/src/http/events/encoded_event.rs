@@ -10,10 +10,10 @@ use tenure_core::kernel::{
 };
 
 use super::agents::AgentSnapshot;
+use super::event_format;
 use super::files::FileSnapshot;
-use super::frame;
+use super::intent_sessions::IntentSessionSnapshot;
 use super::leases::{LeaseSnapshot, WaitRequest, WaitSnapshot};
-use super::sessions::IntentSessionSnapshot;
 use crate::clock::format_tick_with_anchor;
 use crate::http::work::amounts;
 
@@ -192,8 +192,8 @@ impl EncodedEvent {
     }
 
     /// As it goes over the wire.
-    pub(super) fn frame(&self, epoch: u64) -> &Bytes {
-        self.frame.get_or_init(|| frame::encode_event(epoch, &self.to_view()))
+    pub(super) fn sse_frame(&self, epoch: u64) -> &Bytes {
+        self.frame.get_or_init(|| event_format::encode_event(epoch, &self.to_view()))
     }
 
     fn to_view(&self) -> ServerEvent {

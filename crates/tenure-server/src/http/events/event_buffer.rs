@@ -23,7 +23,7 @@ const MAX_READERS: usize = 8;
 /// The event ring buffer. A subscriber is the number of the last event that it received, and no thread.
 pub(crate) struct EventBuffer {
     recent: Mutex<RecentEvents>,
-    signal: watch::Sender<Signal>,
+    signal: watch::Sender<BufferSignal>,
     pub(super) read_slots: Arc<Semaphore>,
     metrics: Arc<Metrics>,
     /// Who else is told of everything, first.
@@ -37,7 +37,7 @@ struct RecentEvents {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Signal {
+pub(super) struct BufferSignal {
     batches: u64,
     pub(super) has_ended: bool,
 }
@@ -54,7 +54,7 @@ impl EventBuffer {
     pub(crate) fn start(feed: &Feed, metrics: Arc<Metrics>, next: Arc<dyn Observer>) -> Arc<Self> {
         let buffer = Arc::new(Self {
             recent: Mutex::default(),
-            signal: watch::Sender::new(Signal { batches: 0, has_ended: false }),
+            signal: watch::Sender::new(BufferSignal { batches: 0, has_ended: false }),
             read_slots: Arc::new(Semaphore::new(MAX_READERS)),
             metrics,
             next,
@@ -69,7 +69,7 @@ impl EventBuffer {
         self.signal.send_modify(|signal| signal.has_ended = true);
     }
 
-    pub(super) fn signal(&self) -> watch::Receiver<Signal> {
+    pub(super) fn signal(&self) -> watch::Receiver<BufferSignal> {
         self.signal.subscribe()
     }
 
@@ -101,7 +101,7 @@ impl Observer for EventBuffer {
     fn before_event(&self, seq: Seq, event: &Event, before: &KernelState) {
         self.next.before_event(seq, event, before);
         let anchor = before.clock().map_or(ClockAnchor::default(), |clock| clock.anchor);
-        let encoded = Arc::new(EncodedEvent::new(seq.0, event, &before, before.tag(), anchor));
+        let encoded = Arc::new(EncodedEvent::new(seq.0, event, &before, before.ledger_tag(), anchor));
         self.metrics.count_event(event);
         let mut recent = self.recent.lock();
         recent.weight += encoded.memory_size();

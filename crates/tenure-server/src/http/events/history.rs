@@ -57,7 +57,7 @@ impl History {
         read_slot: OwnedSemaphorePermit,
     ) -> Self {
         let clock = |state: &KernelState| state.clock().map_or(ClockAnchor::default(), |clock| clock.anchor);
-        let (tag, anchor) = view.read(|state| (state.tag(), clock(state)));
+        let (tag, anchor) = view.read(|state| (state.ledger_tag(), clock(state)));
         let known = HistoryState {
             leases: BTreeMap::new(),
             waiters: BTreeMap::new(),

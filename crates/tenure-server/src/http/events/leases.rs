@@ -6,7 +6,8 @@ use std::sync::Arc;
 use tenure_api::{Lease, LeaseState, Waiter};
 use tenure_core::kernel::{
     ClockAnchor, EndedLease, Event, Fence, Holder, IssuedLease, Labels, LeaseEnd, LeaseMode, LeaseRequest,
-    LeaseView, LedgerTag, QueueTicketView, QueuedAcquire, Resource, Terms, Tick, TickDuration, WorkEvent,
+    LeaseTerms, LeaseView, LedgerTag, QueueTicketView, QueuedAcquire, Resource, Tick, TickDuration,
+    WorkEvent,
 };
 use tenure_core::rules::time::remaining;
 
@@ -58,7 +59,7 @@ impl LeaseSnapshot {
         Self::of_terms(lease.fence, &lease.resource, &lease.holder, &lease.terms)
     }
 
-    fn of_terms(fence: Fence, resource: &Resource, holder: &Holder, terms: &Terms) -> Self {
+    fn of_terms(fence: Fence, resource: &Resource, holder: &Holder, terms: &LeaseTerms) -> Self {
         let start = LeaseOrigin {
             resource: resource.clone(),
             holder: holder.clone(),
@@ -66,7 +67,7 @@ impl LeaseSnapshot {
             at: terms.issued_at,
             labels: terms.labels.clone(),
         };
-        let Terms { expires_at, ttl, renewals, .. } = *terms;
+        let LeaseTerms { expires_at, ttl, renewals, .. } = *terms;
         Self { fence, start: Some(start), expires_at, ttl, renewals, end: None, is_later: false }
     }
 

@@ -9,12 +9,12 @@
 mod agents;
 mod encoded_event;
 mod event_buffer;
+mod event_format;
 mod files;
 mod filter;
-mod frame;
 mod history;
+mod intent_sessions;
 mod leases;
-mod sessions;
 mod subscriber;
 
 use std::sync::Arc;
@@ -27,13 +27,13 @@ use serde::Deserialize;
 use tenure_api::Code;
 
 pub(crate) use self::event_buffer::EventBuffer;
+use self::event_format::EventFormat;
 use self::filter::Filter;
-use self::frame::EventFormat;
 pub(super) use self::subscriber::EventBody;
 use self::subscriber::{EventSubscriber, HEARTBEAT};
 use super::auth::Caller;
 use super::fields::Fields;
-use super::fields::query;
+use super::fields::parse_query;
 use super::response::HttpError;
 use crate::app::App;
 
@@ -70,7 +70,7 @@ pub(super) async fn events(
     headers: HeaderMap,
     uri: Uri,
 ) -> Result<Response, HttpError> {
-    let query: EventsQuery = query(&uri)?;
+    let query: EventsQuery = parse_query(&uri)?;
     let body = watch(&app, caller, &query, last_event_id(&headers)?, EventFormat::ServerSent)?;
     let headers = [
         (header::CONTENT_TYPE, "text/event-stream"),
@@ -116,7 +116,7 @@ pub(super) fn watch_as_responses(
         resource: fields.optional_text("resource")?,
         r#type: fields.optional_text("type")?,
     };
-    fields.finish()?;
+    fields.reject_remaining()?;
     watch(app, caller, &query, last, EventFormat::WebSocket { id })
 }
 

@@ -15,8 +15,8 @@ use tokio::time::{Instant, sleep_until, timeout};
 
 use super::encoded_event::EncodedEvent;
 use super::event_buffer::{BufferRead, EventBuffer};
+use super::event_format::EventFormat;
 use super::filter::Filter;
-use super::frame::EventFormat;
 use super::history::{History, HistoryBatch};
 use crate::clock::format_tick;
 

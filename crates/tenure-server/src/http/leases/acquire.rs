@@ -15,7 +15,7 @@ use tenure_core::kernel::{Fence, Holder, IdempotencyKey, LeaseRequest, Tick};
 use tenure_registrar::runtime;
 
 use super::acquire_or_wait::acquire_or_wait;
-use super::parse::{ParsedAcquire, contention, request_key};
+use super::parse::{ParsedAcquire, contention_policy, parse_idempotency_key};
 use super::show::find;
 use crate::app::App;
 use crate::http::auth::Caller;
@@ -23,8 +23,8 @@ use crate::http::body::JsonBody;
 use crate::http::fields::Fields;
 use crate::http::reply_error::unexpected;
 use crate::http::response::{HttpError, json};
-use crate::pools::Pools;
 use crate::registrar::RevokeOnDrop;
+use crate::resource_pools::ResourcePools;
 
 /// Acquire a lease.
 ///
@@ -45,9 +45,9 @@ pub(super) async fn acquire(
     headers: HeaderMap,
     body: JsonBody,
 ) -> Result<Response, HttpError> {
-    let key = request_key(&headers, body.digest)?;
+    let key = parse_idempotency_key(&headers, body.digest)?;
     let (granted, revoke_on_drop) = acquire_one(&app, &caller, body.fields, key).await?;
-    Ok(deliver(json(StatusCode::CREATED, &granted), revoke_on_drop))
+    Ok(revoke_unless_delivered(json(StatusCode::CREATED, &granted), revoke_on_drop))
 }
 
 /// Acquires. What was granted is taken back if it is not settled that it was told.
@@ -58,7 +58,7 @@ pub(in crate::http) async fn acquire_one(
     key: Option<IdempotencyKey>,
 ) -> Result<(LeaseGrant, RevokeOnDrop), HttpError> {
     let ParsedAcquire { holder, request, wait_ms } = ParsedAcquire::read(fields, &app.pools)?;
-    let contention = contention(wait_ms);
+    let contention = contention_policy(wait_ms);
     let principal = caller.principal.clone();
     let command =
         kernel::Acquire { principal, holder, requests: vec![request], contention_policy: contention, key };
@@ -86,15 +86,15 @@ pub(super) async fn acquire_all(
     headers: HeaderMap,
     body: JsonBody,
 ) -> Result<Response, HttpError> {
-    let key = request_key(&headers, body.digest)?;
+    let key = parse_idempotency_key(&headers, body.digest)?;
     let BatchRequest { holder, requests, wait_ms } = read(body.fields, &app.pools)?;
-    let contention = contention(wait_ms);
+    let contention = contention_policy(wait_ms);
     let principal = caller.principal.clone();
     let command = kernel::Acquire { principal, holder, requests, contention_policy: contention, key };
     let grant = acquire_or_wait(&app, &caller, command).await?;
     let leases = grant.leases.iter().map(|fence| granted(&app, &grant.response, *fence, grant.stamp));
     let granted = LeaseGrants { leases: leases.collect::<Result<_, _>>()? };
-    Ok(deliver(json(StatusCode::CREATED, &granted), grant.revoke_on_drop))
+    Ok(revoke_unless_delivered(json(StatusCode::CREATED, &granted), grant.revoke_on_drop))
 }
 
 /// What is wanted together: one holder waits once for all of it.
@@ -104,9 +104,9 @@ struct BatchRequest {
     wait_ms: u64,
 }
 
-fn read(mut fields: Fields, pools: &Pools) -> Result<BatchRequest, HttpError> {
+fn read(mut fields: Fields, pools: &ResourcePools) -> Result<BatchRequest, HttpError> {
     let entries = fields.objects("leases")?;
-    fields.finish()?;
+    fields.reject_remaining()?;
     let read =
         |(index, fields)| ParsedAcquire::read(fields, pools).map_err(|failure| in_entry(index, failure));
     let requests = entries.into_iter().enumerate().map(read).collect::<Result<Vec<_>, _>>()?;
@@ -162,7 +162,7 @@ pub(in crate::http) fn granted(
 }
 
 /// The answer, together with what is taken back if nobody takes the answer.
-pub(in crate::http) fn deliver(response: Response, revoke_on_drop: RevokeOnDrop) -> Response {
+pub(in crate::http) fn revoke_unless_delivered(response: Response, revoke_on_drop: RevokeOnDrop) -> Response {
     response.map(|body| Body::new(Delivery { body, revoke_on_drop }))
 }
 
@@ -208,7 +208,7 @@ mod tests {
         let registrar = TestRegistrar::open();
         let grant = registrar.grant("gone");
         let next = registrar.enqueue("next", None);
-        drop(deliver(json(StatusCode::CREATED, &"granted"), grant.revoke_on_drop));
+        drop(revoke_unless_delivered(json(StatusCode::CREATED, &"granted"), grant.revoke_on_drop));
         registrar.wait_for_grant(next);
     }
 
@@ -216,7 +216,7 @@ mod tests {
     fn a_grant_stays_after_its_response_was_sent() {
         let registrar = TestRegistrar::open();
         let grant = registrar.grant("first");
-        let response = deliver(json(StatusCode::CREATED, &"granted"), grant.revoke_on_drop);
+        let response = revoke_unless_delivered(json(StatusCode::CREATED, &"granted"), grant.revoke_on_drop);
         assert_eq!(response.body().size_hint().exact(), Some(9), "its length is known");
         let body = registrar.runtime.block_on(response.into_body().collect()).unwrap();
         assert_eq!(body.to_bytes(), "\"granted\"");

@@ -12,7 +12,7 @@ use crate::denial_log::RequestSummary;
 use crate::http::auth::Caller;
 use crate::http::reply_error::{error_from_reply, outcome_unknown};
 use crate::http::response::HttpError;
-use crate::registrar::{AcquireOutcome, Grant, QueueOutcome, QueuedRequest};
+use crate::registrar::{AcquireOutcome, PendingGrant, QueueOutcome, QueuedRequest};
 use crate::tokens::TokenScope;
 
 /// The leases that are asked for, or why there are none. Whoever drops this while it waits leaves the line, unless
@@ -21,7 +21,7 @@ pub(super) async fn acquire_or_wait(
     app: &App,
     caller: &Caller,
     acquire: kernel::Acquire,
-) -> Result<Grant, HttpError> {
+) -> Result<PendingGrant, HttpError> {
     let summary = RequestSummary::from_acquire(&acquire);
     let granted = ask(app, caller, acquire).await;
     // What a token may not do says nothing about the resource, and is no business of those who may see it.
@@ -32,7 +32,7 @@ pub(super) async fn acquire_or_wait(
     granted
 }
 
-async fn ask(app: &App, caller: &Caller, acquire: kernel::Acquire) -> Result<Grant, HttpError> {
+async fn ask(app: &App, caller: &Caller, acquire: kernel::Acquire) -> Result<PendingGrant, HttpError> {
     for resource in acquire.requests.iter().flat_map(LeaseRequest::resources) {
         caller.require_resource(resource.as_str())?;
     }
@@ -50,7 +50,11 @@ async fn ask(app: &App, caller: &Caller, acquire: kernel::Acquire) -> Result<Gra
     grant
 }
 
-async fn wait(app: &App, queued: QueuedRequest, requests: &[LeaseRequest]) -> Result<Grant, HttpError> {
+async fn wait(
+    app: &App,
+    queued: QueuedRequest,
+    requests: &[LeaseRequest],
+) -> Result<PendingGrant, HttpError> {
     let (ticket, stamp) = (queued.ticket, queued.stamp);
     match app.registrar.wait(queued, app.wait_for_stop()).await {
         QueueOutcome::Granted(grant) => Ok(*grant),

@@ -16,7 +16,7 @@ use super::release_and_revoke::RecallLookup;
 use super::show::{active_lease_with_recalls, ended_lease, state_after};
 use crate::app::App;
 use crate::http::auth::Caller;
-use crate::http::fields::query;
+use crate::http::fields::parse_query;
 use crate::http::response::{HttpError, json};
 
 const MAX_LIMIT: usize = 1_000;
@@ -66,8 +66,8 @@ pub(super) async fn list(
     caller: Caller,
     uri: Uri,
 ) -> Result<Response, HttpError> {
-    let query: LeasesQuery = query(&uri)?;
-    let filter = Filter::new(query, caller, app.registrar.read(kernel::KernelState::tag))?;
+    let query: LeasesQuery = parse_query(&uri)?;
+    let filter = Filter::new(query, caller, app.registrar.read(kernel::KernelState::ledger_tag))?;
     let now = app.registrar.now();
     let page = app.registrar.read(|state| page(state, &filter, now));
     Ok(json(StatusCode::OK, &page))

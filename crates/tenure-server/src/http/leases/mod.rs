@@ -19,9 +19,9 @@ use utoipa::IntoParams;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-pub(super) use self::acquire::{acquire_one, deliver, granted};
+pub(super) use self::acquire::{acquire_one, granted, revoke_unless_delivered};
 pub(crate) use self::parse::nonce;
-pub(super) use self::parse::{holder, request_key, request_key_of};
+pub(super) use self::parse::{derive_idempotency_key, holder, parse_idempotency_key};
 pub(super) use self::release_and_revoke::release_one;
 pub(super) use self::renew::renew_one;
 pub(super) use self::show::{active_lease, ended_lease, find};
@@ -71,7 +71,7 @@ struct LeaseReference {
 /// The lease with this id, if the caller may act on what it is on.
 fn named(app: &App, caller: &Caller, id: &LeaseId) -> Result<LeaseReference, HttpError> {
     app.registrar.read(|state| {
-        let fence = state.tag().fence_of(&id.0).ok_or_else(not_found)?;
+        let fence = state.ledger_tag().fence_of(&id.0).ok_or_else(not_found)?;
         let live = state.lease(fence).map(|lease| (lease.resource, lease.terms.nonce));
         let ended = || state.ended_lease(fence).map(|lease| (&lease.resource, lease.terms.nonce));
         let (resource, nonce) = live.or_else(ended).ok_or_else(not_found)?;

@@ -11,7 +11,7 @@ use crate::control;
 use crate::http::fields::Fields;
 use crate::http::response::HttpError;
 use crate::intents;
-use crate::pools::Pools;
+use crate::resource_pools::ResourcePools;
 
 /// The longest resource and holder that the plain API takes, in bytes: what is stored is then what was asked for.
 const MAX_NAME_BYTES: usize = 128;
@@ -24,7 +24,7 @@ pub(super) struct ParsedAcquire {
 }
 
 impl ParsedAcquire {
-    pub(super) fn read(fields: Fields, pools: &Pools) -> Result<Self, HttpError> {
+    pub(super) fn read(fields: Fields, pools: &ResourcePools) -> Result<Self, HttpError> {
         let body = read(fields)?;
         check_length("resource", &body.resource)?;
         let labels = body.labels.iter().map(|(name, value)| (name.as_str(), value.as_str()));
@@ -60,12 +60,12 @@ fn read(mut fields: Fields) -> Result<AcquireRequest, HttpError> {
         wait_ms: fields.optional_number("waitMs")?.unwrap_or(0),
         labels: fields.texts("labels")?,
     };
-    fields.finish()?;
+    fields.reject_remaining()?;
     Ok(request)
 }
 
 /// What to do when something is in the way.
-pub(super) fn contention(wait_ms: u64) -> ContentionPolicy {
+pub(super) fn contention_policy(wait_ms: u64) -> ContentionPolicy {
     match wait_ms {
         0 => ContentionPolicy::Deny,
         _ => ContentionPolicy::Queue { wait_timeout: TickDuration::from_millis(wait_ms) },
@@ -85,7 +85,7 @@ pub(super) fn mode(name: &str) -> Result<LeaseMode, HttpError> {
 }
 
 /// What the header `Idempotency-Key` comes down to.
-pub(in crate::http) fn request_key(
+pub(in crate::http) fn parse_idempotency_key(
     headers: &HeaderMap,
     body: RequestDigest,
 ) -> Result<Option<IdempotencyKey>, HttpError> {
@@ -94,11 +94,11 @@ pub(in crate::http) fn request_key(
     if all.next().is_some() {
         return Err(HttpError::invalid("Idempotency-Key", "must stand once"));
     }
-    request_key_of("Idempotency-Key", value.as_bytes(), body).map(Some)
+    derive_idempotency_key("Idempotency-Key", value.as_bytes(), body).map(Some)
 }
 
 /// What a key comes down to that a caller chose.
-pub(in crate::http) fn request_key_of(
+pub(in crate::http) fn derive_idempotency_key(
     field: &str,
     key: &[u8],
     body: RequestDigest,

@@ -83,19 +83,19 @@ fn nonce_after(token: &str, request: &[&str]) -> Nonce {
 }
 
 /// A [`tenure_api::ChangeMode`] that was read. It has no `Debug`, because of the token.
-pub(super) struct ChangeModeRequest {
+pub(super) struct ParsedModeChange {
     token: String,
     mode: LeaseMode,
 }
 
-impl ChangeModeRequest {
+impl ParsedModeChange {
     /// `usual` is what is meant by no mode.
     pub(super) fn read(mut fields: Fields, default_mode: LeaseMode) -> Result<Self, HttpError> {
         let request = tenure_api::ModeChangeRequest {
             token: fields.text("token")?,
             mode: fields.optional_text("mode")?,
         };
-        fields.finish()?;
+        fields.reject_remaining()?;
         Ok(Self { token: request.token, mode: request.mode.as_deref().map_or(Ok(default_mode), mode)? })
     }
 
@@ -131,7 +131,7 @@ pub(super) async fn upgrade(
     id: LeaseId,
     body: JsonBody,
 ) -> Result<Response, HttpError> {
-    let request = ChangeModeRequest::read(body.fields, LeaseMode::Exclusive)?;
+    let request = ParsedModeChange::read(body.fields, LeaseMode::Exclusive)?;
     request.change(&app, &caller, &id, "upgrade", Command::Upgrade).await
 }
 
@@ -152,7 +152,7 @@ pub(super) async fn downgrade(
     id: LeaseId,
     body: JsonBody,
 ) -> Result<Response, HttpError> {
-    let request = ChangeModeRequest::read(body.fields, LeaseMode::Shared)?;
+    let request = ParsedModeChange::read(body.fields, LeaseMode::Shared)?;
     request.change(&app, &caller, &id, "downgrade", Command::Downgrade).await
 }
 
@@ -185,7 +185,7 @@ pub(super) async fn transfer(
 
 fn read(mut fields: Fields) -> Result<TransferRequest, HttpError> {
     let request = TransferRequest { token: fields.text("token")?, to: fields.text("to")? };
-    fields.finish()?;
+    fields.reject_remaining()?;
     Ok(request)
 }
 

@@ -70,7 +70,7 @@ pub(in crate::http) async fn release_one(
 
 fn read(mut fields: Fields) -> Result<ReleaseRequest, HttpError> {
     let request = ReleaseRequest { token: fields.text("token")?, reason: fields.optional_text("reason")? };
-    fields.finish()?;
+    fields.reject_remaining()?;
     Ok(request)
 }
 
@@ -124,7 +124,7 @@ pub(super) async fn revoke(
 
 fn read_revoke(mut fields: Fields) -> Result<RevocationRequest, HttpError> {
     let request = RevocationRequest { reason: fields.text("reason")? };
-    fields.finish()?;
+    fields.reject_remaining()?;
     check_name("reason", &request.reason)?;
     Ok(request)
 }

@@ -6,7 +6,7 @@ use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Response;
 use tenure_api::{LeaseRenewal, RenewalRequest};
-use tenure_core::kernel::{Command, CommandOutcome, LeaseCredential, LeaseView, Terms, TickDuration};
+use tenure_core::kernel::{Command, CommandOutcome, LeaseCredential, LeaseTerms, LeaseView, TickDuration};
 
 use super::show::{active_lease, find};
 use super::{LeaseId, verify_token};
@@ -54,7 +54,7 @@ pub(in crate::http) async fn renew_one(
     let lease = app.registrar.read(|state| match state.lease(fence) {
         // The end that was answered, not one that came after it.
         Some(lease) => {
-            let terms = &Terms { expires_at, ..lease.terms.clone() };
+            let terms = &LeaseTerms { expires_at, ..lease.terms.clone() };
             Some(active_lease(state, LeaseView { terms, ..lease }, stamp))
         }
         None => find(state, fence, stamp),
@@ -67,6 +67,6 @@ pub(in crate::http) async fn renew_one(
 
 fn read(mut fields: Fields) -> Result<RenewalRequest, HttpError> {
     let request = RenewalRequest { token: fields.text("token")?, ttl_ms: fields.optional_number("ttlMs")? };
-    fields.finish()?;
+    fields.reject_remaining()?;
     Ok(request)
 }

@@ -66,7 +66,7 @@ pub(super) fn active_lease_with_recalls<'a>(
 
 fn as_active(state: &kernel::KernelState, lease: &LeaseView<'_>, at: Tick) -> Lease {
     Lease {
-        id: state.tag().lease_id(lease.fence),
+        id: state.ledger_tag().lease_id(lease.fence),
         resource: lease.resource.as_str().to_owned(),
         holder: lease.holder.as_str().to_owned(),
         mode: lease.terms.mode.as_str().to_owned(),

@@ -6,7 +6,7 @@ use super::frame::{StreamAnswer, StreamCommand};
 use crate::app::App;
 use crate::http::auth::Caller;
 use crate::http::fields::Fields;
-use crate::http::leases::{LeaseId, acquire_one, release_one, renew_one, request_key_of};
+use crate::http::leases::{LeaseId, acquire_one, derive_idempotency_key, release_one, renew_one};
 use crate::http::response::HttpError;
 use crate::tokens::TokenScope;
 
@@ -44,5 +44,5 @@ async fn release(app: &App, caller: &Caller, id: u64, mut fields: Fields) -> Res
 /// What would be the header `Idempotency-Key`. The rest of the fields is what must be the same.
 fn key(fields: &mut Fields) -> Result<Option<IdempotencyKey>, HttpError> {
     let Some(key) = fields.optional_text("key")? else { return Ok(None) };
-    request_key_of("key", key.as_bytes(), fields.digest()).map(Some)
+    derive_idempotency_key("key", key.as_bytes(), fields.digest()).map(Some)
 }

@@ -17,7 +17,7 @@ use axum::http::HeaderMap;
 use axum::response::Response;
 
 use self::session::StreamSession;
-use super::accept::Upgrade;
+use super::accept::ConnectionUpgrade;
 use super::auth::Caller;
 use super::response::HttpError;
 use super::websocket;
@@ -49,7 +49,7 @@ pub(super) async fn stream(
     caller: Caller,
     headers: HeaderMap,
 ) -> Result<Response, HttpError> {
-    let upgrade = Upgrade::new(async move |stream, prefix, stop| {
+    let upgrade = ConnectionUpgrade::new(async move |stream, prefix, stop| {
         StreamSession::new(app, caller, stream, prefix).await.run(stop).await;
     });
     websocket::upgrade_response(&headers, upgrade)

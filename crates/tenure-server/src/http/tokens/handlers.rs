@@ -66,7 +66,7 @@ fn read(mut fields: Fields) -> Result<ApiTokenRequest, HttpError> {
         resources: fields.optional_list("resources")?.unwrap_or_default(),
         expires_in_ms: fields.optional_number("expiresInMs")?,
     };
-    fields.finish()?;
+    fields.reject_remaining()?;
     Ok(request)
 }
 

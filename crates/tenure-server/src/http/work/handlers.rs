@@ -19,9 +19,12 @@ use crate::denial_log::RequestSummary;
 use crate::http::auth::Caller;
 use crate::http::body::JsonBody;
 use crate::http::leases::{
-    LeaseId, deliver, find, granted, nonce, release_one, renew_one, request_key, resolve_fence, verify_token,
+    LeaseId, find, granted, nonce, parse_idempotency_key, release_one, renew_one, resolve_fence,
+    revoke_unless_delivered, verify_token,
 };
-use crate::http::reply_error::{answer_from_reply, error_from_reply, no_authority, not_found, unexpected};
+use crate::http::reply_error::{
+    answer_from_reply, error_from_reply, not_a_work_lease, not_found, unexpected,
+};
 use crate::http::response::{HttpError, json};
 use crate::registrar::AcquireOutcome;
 use crate::tokens::TokenScope;
@@ -48,14 +51,14 @@ pub(super) async fn claim(
     headers: HeaderMap,
     body: JsonBody,
 ) -> Result<Response, HttpError> {
-    let key = request_key(&headers, body.digest)?;
+    let key = parse_idempotency_key(&headers, body.digest)?;
     let mut fields = body.fields;
     let (work_id, holder) = (work_id(&mut fields)?, actor(&mut fields)?);
     let ttl = TickDuration::from_millis(fields.optional_number("ttlMs")?.unwrap_or(DEFAULT_TTL_MS));
     let scope = scope(&mut fields)?.unwrap_or(tenure_core::authority::LeaseScope::Unlimited);
     let budget = bounds(&mut fields)?;
     let labels = fields.texts("labels")?;
-    fields.finish()?;
+    fields.reject_remaining()?;
     let labels = Labels::parse(labels.iter().map(|(name, value)| (name.as_str(), value.as_str())))?;
     let principal = caller.principal.clone();
     let nonce = nonce()?;
@@ -95,7 +98,7 @@ pub(super) async fn acquire_work(
     let work = app.registrar.read(|state| work_of(state, fence)).ok_or_else(unexpected)?;
     let tenure_api::LeaseGrant { lease, token, passport, valid_for_ms } = lease_grant;
     let work_grant = WorkGrant { lease, work, token, passport, valid_for_ms };
-    Ok(deliver(json(StatusCode::CREATED, &work_grant), grant.revoke_on_drop))
+    Ok(revoke_unless_delivered(json(StatusCode::CREATED, &work_grant), grant.revoke_on_drop))
 }
 
 /// Derive a lease from a work lease.
@@ -118,7 +121,7 @@ pub(super) async fn derive(
     headers: HeaderMap,
     body: JsonBody,
 ) -> Result<Response, HttpError> {
-    let key = request_key(&headers, body.digest)?;
+    let key = parse_idempotency_key(&headers, body.digest)?;
     let mut fields = body.fields;
     let (id, token) = (LeaseId(fields.text("lease_id")?), fields.text("token")?);
     let (work_id, holder) = (work_id(&mut fields)?, actor(&mut fields)?);
@@ -128,7 +131,7 @@ pub(super) async fn derive(
     let amounts =
         amounts.ok_or_else(|| HttpError::invalid("budget", "is missing; it is taken from the lease"))?;
     let budget = budget(amounts)?;
-    fields.finish()?;
+    fields.reject_remaining()?;
     let parent = verify_token(&app, &caller, &id, &token)?;
     let inherited = || {
         let of_parent =
@@ -168,11 +171,11 @@ pub(super) async fn spend(
     headers: HeaderMap,
     body: JsonBody,
 ) -> Result<Response, HttpError> {
-    let key = request_key(&headers, body.digest)?;
+    let key = parse_idempotency_key(&headers, body.digest)?;
     let mut fields = body.fields;
     let (id, token) = (LeaseId(fields.text("lease_id")?), fields.text("token")?);
     let (amount, purpose) = (amount(&mut fields)?, purpose(&mut fields)?);
-    fields.finish()?;
+    fields.reject_remaining()?;
     let lease = verify_token(&app, &caller, &id, &token)?;
     let spend = SpendBudget { lease, credential: LeaseCredential::Token, amount, purpose, key };
     let response = app.registrar.submit(Command::Work(Box::new(WorkCommand::Spend(spend)))).await;
@@ -247,7 +250,7 @@ pub(super) async fn show(
     let now = app.registrar.now();
     let found = app.registrar.read(|state| Some((find(state, fence, now)?, work_of(state, fence))));
     let (lease, work) = found.ok_or_else(not_found)?;
-    Ok(json(StatusCode::OK, &WorkResponse { lease, work: work.ok_or_else(no_authority)? }))
+    Ok(json(StatusCode::OK, &WorkResponse { lease, work: work.ok_or_else(not_a_work_lease)? }))
 }
 
 /// What a lease allows, dead or alive; nothing for a lease that has no authority.
@@ -255,7 +258,7 @@ pub(super) fn work_of(state: &kernel::KernelState, fence: Fence) -> Option<WorkV
     let ended = state.ended_lease(fence);
     let live = state.lease(fence).and_then(|lease| Some((lease.resource, lease.work?)));
     let (resource, work) = live.or_else(|| Some((&ended?.resource, ended?.work_lease.as_deref()?)))?;
-    let id = |fence: &Fence| state.tag().lease_id(*fence);
+    let id = |fence: &Fence| state.ledger_tag().lease_id(*fence);
     Some(WorkView {
         work_id: work_id_of(resource)?.to_owned(),
         scope: scope_of(&work.authority.scope),

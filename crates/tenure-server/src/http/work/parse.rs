@@ -32,7 +32,7 @@ pub(super) fn scope(fields: &mut Fields) -> Result<Option<LeaseScope>, HttpError
     let mut names = Fields::of(names);
     let mut list = |name| Ok::<_, HttpError>(names.optional_list(name)?.unwrap_or_default());
     let (work_ids, tools, namespaces) = (list("workIds")?, list("tools")?, list("namespaces")?);
-    names.finish()?;
+    names.reject_remaining()?;
     let texts = |set| <[String]>::iter(set).map(String::as_str);
     Ok(Some(LeaseScope::limited(texts(&work_ids), texts(&tools), texts(&namespaces))?))
 }
@@ -52,7 +52,7 @@ pub(super) fn budget(amounts: Map<String, Value>) -> Result<Budget, HttpError> {
 
 fn all_of(mut fields: Fields, default_amount: u64) -> Result<Budget, HttpError> {
     let budget = amounts(&mut fields, default_amount)?;
-    fields.finish()?;
+    fields.reject_remaining()?;
     Ok(budget)
 }
 
@@ -78,7 +78,7 @@ pub(super) fn purpose(fields: &mut Fields) -> Result<Purpose, HttpError> {
     let mut names = Fields::of(names);
     let mut name = |name| Ok::<_, HttpError>(names.optional_text(name)?.map(Arc::from));
     let purpose = Purpose { work_id: name("workId")?, tool: name("tool")?, namespace: name("namespace")? };
-    names.finish()?;
+    names.reject_remaining()?;
     purpose.check()?;
     Ok(purpose)
 }

@@ -10,7 +10,7 @@ use super::{Answer, AuthenticatedWorkerRequest, WorkerRequest, answer, require_l
 use crate::app::App;
 use crate::http::fields::Fields;
 use crate::http::response::HttpError;
-use crate::intents::changes::{PollResult, wait};
+use crate::intents::long_poll::{PollResult, long_poll};
 use crate::intents::sessions::validate_wait;
 use crate::intents::view::{clock_anchor, view_of};
 
@@ -51,7 +51,7 @@ pub(in crate::intents) async fn changes(
     request: &IntentSessionChangesRequest,
 ) -> Result<IntentSessionChanges, HttpError> {
     let wait_ms = validate_wait(request.wait_ms)?;
-    wait(app, wait_ms, || {
+    long_poll(app, wait_ms, || {
         let now = app.registrar.now();
         let (leader_remaining, part, anchor) = app.registrar.read(|state| {
             let leader_remaining = require_leader(state, Fence(request.guard), now)?;

@@ -12,7 +12,8 @@ use tenure_core::kernel;
 use tenure_core::kernel::{
     Acquire, Command, ContentionPolicy, Fence, IntentCommand, IntentOutcome, IntentSessionEnd,
     IntentSessionState, KeepAliveOutcome, LEADER_LOCK, LeaseCredential, LeaseMode, LeaseRequest, Principal,
-    Rejection, TakeSession, TickDuration, leader_lock as guard_resource, orchestrator_principal,
+    Rejection, TakeIntentSession, TickDuration, leader_lock_resource as guard_resource,
+    orchestrator_principal,
 };
 use tenure_core::lease::ReleaseReason;
 use tenure_registrar::Reply;
@@ -27,7 +28,7 @@ use crate::http::fields::Fields;
 use crate::http::leases::nonce;
 use crate::http::reply_error::{answer_from_reply, error_from_reply, leader_lock_lost, unexpected};
 use crate::http::response::HttpError;
-use crate::intents::view::session_state;
+use crate::intents::view::session_status;
 
 /// Acquire or renew the leader lock.
 ///
@@ -90,7 +91,7 @@ pub(in crate::intents) async fn acquire_leader_lock(
     let until = app.registrar.read(|state| state.lease(fence).map(|lease| lease.terms.expires_at));
     // Gone already is a guard with no time left.
     let remaining_ms = until.map_or(0, |until| super::remaining_ms(app, until));
-    let lease_id = app.registrar.read(|state| state.tag().lease_id(fence));
+    let lease_id = app.registrar.read(|state| state.ledger_tag().lease_id(fence));
     Ok(LeaderLockGrant { guard: fence.0, lease_id, remaining_ms })
 }
 
@@ -156,7 +157,7 @@ pub(in crate::intents) async fn take(
     app: &App,
     request: &IntentSessionTakeRequest,
 ) -> Result<IntentSessionStatus, HttpError> {
-    let take = TakeSession {
+    let take = TakeIntentSession {
         session: session_named(&request.session_id)?,
         leader: Fence(request.guard),
         slots: tuners(request.tuners.into())?,
@@ -165,7 +166,7 @@ pub(in crate::intents) async fn take(
     };
     match submit(app, IntentCommand::Take(take)).await? {
         IntentOutcome::Taken { leases, slot, until } => {
-            let tag = app.registrar.read(tenure_core::kernel::KernelState::tag);
+            let tag = app.registrar.read(tenure_core::kernel::KernelState::ledger_tag);
             let taken = IntentSessionLeases {
                 slot,
                 leases: leases.iter().map(|fence| tag.lease_id(*fence)).collect(),
@@ -175,7 +176,7 @@ pub(in crate::intents) async fn take(
             let state = IntentSessionState::Starting.as_str().to_owned();
             Ok(IntentSessionStatus { state, reason: None, outcome: None, taken: Some(taken) })
         }
-        answer => session_state(&answer),
+        answer => session_status(&answer),
     }
 }
 
@@ -215,7 +216,7 @@ pub(in crate::intents) async fn report_running(
 ) -> Result<IntentSessionStatus, HttpError> {
     let session = session_named(&request.session_id)?;
     let (guard, process) = (Fence(request.guard), request.process.as_str().into());
-    session_state(&submit(app, IntentCommand::Run { session, leader: guard, process }).await?)
+    session_status(&submit(app, IntentCommand::Run { session, leader: guard, process }).await?)
 }
 
 /// Renew the leader lock and the leases of intent sessions.
@@ -320,7 +321,7 @@ pub(in crate::intents) async fn finish(
     })?;
     let (session, guard) = (session_named(&request.session_id)?, Fence(request.guard));
     let detail = request.detail.as_deref().unwrap_or_default().into();
-    session_state(&submit(app, IntentCommand::Finish { session, guard, end, detail }).await?)
+    session_status(&submit(app, IntentCommand::Finish { session, guard, end, detail }).await?)
 }
 
 /// Release the leader lock.

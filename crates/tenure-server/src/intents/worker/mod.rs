@@ -65,7 +65,7 @@ impl<S: Send + Sync, T: WorkerRequest> FromRequest<S> for AuthenticatedWorkerReq
         // A token that is limited to some resources makes a worker only if the guard is among them.
         caller.require_resource(LEADER_LOCK)?;
         let request = T::read(&mut fields)?;
-        fields.finish()?;
+        fields.reject_remaining()?;
         Ok(Self { caller, request })
     }
 }

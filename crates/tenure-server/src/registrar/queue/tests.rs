@@ -39,7 +39,7 @@ impl TestRegistrar {
     }
 
     /// What `holder` gets of the one thing that there is, at once.
-    pub(crate) fn grant(&self, holder: &str) -> Grant {
+    pub(crate) fn grant(&self, holder: &str) -> PendingGrant {
         match self.runtime.block_on(self.registrar.acquire(acquire(holder, None))) {
             AcquireOutcome::Granted(granted) => granted,
             AcquireOutcome::Queued(_) => panic!("{holder} has to wait"),
@@ -55,14 +55,14 @@ impl TestRegistrar {
         }
     }
 
-    pub(crate) fn wait_for_grant(&self, line: QueuedRequest) -> Grant {
+    pub(crate) fn wait_for_grant(&self, line: QueuedRequest) -> PendingGrant {
         match self.runtime.block_on(self.registrar.wait(line, pending())) {
             QueueOutcome::Granted(grant) => *grant,
             _ => panic!("not served"),
         }
     }
 
-    fn release(&self, grant: &Grant) {
+    fn release(&self, grant: &PendingGrant) {
         let [lease] = grant.leases[..] else { panic!("one lease") };
         let release =
             Command::Release { lease, claim: LeaseCredential::Token, reason: ReleaseReason::Completed };

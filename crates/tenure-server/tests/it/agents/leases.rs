@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use tenure_testkit::agents::{lease_ids, manifest, with_field};
-use tenure_testkit::{TestServer, json_string, listen, sleep, wait_until};
+use tenure_testkit::{TestServer, json_string, open_event_stream, sleep, wait_until};
 
 /// A lease that lasts two seconds.
 #[track_caller]
@@ -67,7 +67,7 @@ fn a_heartbeat_renews_all_leases_for_their_ttl() {
 #[test]
 fn a_lease_without_heartbeats_expires_and_cannot_be_renewed() {
     let server = TestServer::start();
-    let mut stream = listen(&server, "/v1/events", None);
+    let mut stream = open_event_stream(&server, "/v1/events", None);
     let leases = brief(&server, "a", 1, "x");
     let other = server.declare_mutations("a", 1, &["y"]);
     // Nobody is asked, and nobody has to do anything: it is announced.

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use tenure_testkit::agents::{intent, manifest};
-use tenure_testkit::{TestServer, json_string, listen, sleep, wait_until};
+use tenure_testkit::{TestServer, json_string, open_event_stream, sleep, wait_until};
 
 /// What an agent remembers of itself.
 pub fn digest(agent: &str, priority: u64, epoch: u64, intents: &[(&str, &str)]) -> Value {
@@ -67,7 +67,7 @@ fn a_digest_is_accepted_for_the_latest_epoch_and_does_not_restore_leases() {
 fn leases_held_beyond_the_lease_time_are_revoked() {
     let settings = |settings: &mut tenure_server::Settings| settings.agents.lease_time_ms = Some(1_000);
     let server = TestServer::start_with(settings);
-    let mut stream = listen(&server, "/v1/events?type=*", None);
+    let mut stream = open_event_stream(&server, "/v1/events?type=*", None);
     let leases = server.declare_mutations("a", 10, &["x"]);
     wait_until("used up", || server.heartbeat("a", &leases)["renewed"] == json!([]));
     let revoked = loop {
@@ -90,7 +90,7 @@ fn leases_held_beyond_the_lease_time_are_revoked() {
 fn a_lease_that_is_not_touched_is_revoked_as_idle() {
     let settings = |settings: &mut tenure_server::Settings| settings.agents.idle_ms = Some(3_000);
     let server = TestServer::start_with(settings);
-    let mut stream = listen(&server, "/v1/events", None);
+    let mut stream = open_event_stream(&server, "/v1/events", None);
     let intents = [("MUTATES", "used"), ("MUTATES", "unused"), ("CONSUMES", "read")];
     let verdict = server.declare(&manifest("a", 10, &intents));
     let leases = tenure_testkit::agents::lease_ids(&verdict);
@@ -116,7 +116,7 @@ fn a_lease_that_is_not_touched_is_revoked_as_idle() {
 #[test]
 fn touching_without_a_lease_is_rejected_and_published_once() {
     let server = TestServer::start();
-    let mut stream = listen(&server, "/v1/events?type=agent.strayed", None);
+    let mut stream = open_event_stream(&server, "/v1/events?type=agent.strayed", None);
     let wants = [("MUTATES", "src/"), ("CONSUMES", "docs/")];
     assert_eq!(server.declare(&manifest("a", 10, &wants))["verdict"], json!("GRANTED"));
     let within = server.touch("a", "MUTATES", &["src/lib.rs", "src/deep/mod.rs"]);

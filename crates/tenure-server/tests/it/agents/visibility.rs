@@ -2,7 +2,9 @@
 
 use serde_json::{Value, json};
 use tenure_testkit::agents::{manifest, with_field};
-use tenure_testkit::{TestServer, json_string, listen, listen_as, queued_lease_request};
+use tenure_testkit::{
+    TestServer, json_string, open_event_stream, open_event_stream_as, queued_lease_request,
+};
 
 fn verdict(server: &TestServer, agent: &str, priority: u64, path: &str) -> String {
     json_string(&server.declare(&manifest(agent, priority, &[("MUTATES", path)]))["verdict"])
@@ -149,8 +151,8 @@ fn a_token_limited_to_prefixes_sees_only_agents_on_its_resources() {
 fn agent_events_are_sent_only_to_tokens_that_may_see_them() {
     let server = TestServer::start();
     let secret = server.create_token("limited", &["leases:write", "leases:read"], &["FILE:docs/"]);
-    let mut every = listen(&server, "/v1/events?type=agent.*", None);
-    let mut limited = listen_as(&server, &secret, "/v1/events?type=agent.*", None);
+    let mut every = open_event_stream(&server, "/v1/events?type=agent.*", None);
+    let mut limited = open_event_stream_as(&server, &secret, "/v1/events?type=agent.*", None);
     server.declare_mutations("young", 20, &["src/a", "docs/a"]);
     let began = every.expect("agent.began").data;
     assert_eq!(
@@ -181,7 +183,7 @@ fn agent_events_are_sent_only_to_tokens_that_may_see_them() {
     assert_eq!(limited.expect("agent.waits").data["agent"]["agent_id"], json!("older"));
     assert_eq!(limited.expect("agent.began").data["agent"]["agent_id"], json!("mine"));
     // Who comes later reads the same from the ledger.
-    let mut again = listen(&server, "/v1/events?type=agent.left&from=1", None);
+    let mut again = open_event_stream(&server, "/v1/events?type=agent.left&from=1", None);
     assert_eq!(again.expect("agent.left").data["agent"]["wants"][0]["resource"], json!("FILE:src/a"));
     for (name, expected) in
         [("tenure_agents_waiting", 1), ("tenure_agents", 5), ("tenure_agent_deaths_total", 1)]

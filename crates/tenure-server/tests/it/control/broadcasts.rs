@@ -1,7 +1,7 @@
 //! Everybody is told of every change, on five occasions and on no other.
 
 use serde_json::{Value, json};
-use tenure_testkit::control::{ControlClient, run_on_each_clock, start_with_ttl};
+use tenure_testkit::control::{ControlClient, run_on_each_clock, start_control_server};
 
 /// That a broadcast has the fields that clients know.
 #[track_caller]
@@ -72,7 +72,7 @@ fn acquire_heartbeat_release_and_disconnect_are_broadcast() {
 // S0-58
 #[test]
 fn an_expiry_is_broadcast() {
-    let server = start_with_ttl(1_000);
+    let server = start_control_server(1_000);
     let (mut owner, mut other) = (ControlClient::open(&server), ControlClient::open(&server));
     let lease = owner.acquire("K1 Composer");
     for client in [&mut owner, &mut other] {

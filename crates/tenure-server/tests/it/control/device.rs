@@ -4,7 +4,7 @@ use serde_json::json;
 use tenure_testkit::TestServer;
 use tenure_testkit::control::{ControlClient, run_on_each_clock, send_rest_request};
 
-use crate::image::ImageBuilder;
+use crate::firmware_image::ImageBuilder;
 
 /// Sends bytes that are no text.
 fn upload(server: &TestServer, path: &str, image: &[u8]) -> tenure_testkit::Response {

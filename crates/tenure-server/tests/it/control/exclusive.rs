@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use serde_json::json;
-use tenure_testkit::control::{ControlClient, send_rest_request, start_with_ttl};
+use tenure_testkit::control::{ControlClient, send_rest_request, start_control_server};
 use tenure_testkit::{TestServer, now, sleep};
 
 /// How many acquisitions are raced for.
@@ -31,7 +31,7 @@ fn two_racing_clients_never_both_hold_the_lease() {
                     }
                     assert!(!owned.swap(true, Ordering::SeqCst), "two owners");
                     let text = |field: &str| answer["data"][field].as_str().unwrap().to_owned();
-                    let lease = tenure_testkit::control::ControlLease {
+                    let lease = tenure_testkit::control::ControlLeaseCredentials {
                         id: text("leaseId"),
                         token: text("leaseToken"),
                     };
@@ -112,7 +112,7 @@ fn a_request_admitted_before_an_owner_change_has_no_effect_after_it() {
 /// Connections of a server that was stopped are gone; so are their leases, though their time is not over.
 #[test]
 fn the_device_is_free_after_a_restart() {
-    let server = start_with_ttl(60_000);
+    let server = start_control_server(60_000);
     let mut owner = ControlClient::open(&server);
     owner.acquire("K1 Composer");
     let folder = server.stop();

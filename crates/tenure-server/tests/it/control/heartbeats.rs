@@ -3,7 +3,9 @@
 use std::time::Duration;
 
 use serde_json::json;
-use tenure_testkit::control::{ControlClient, ControlLease, run_on_each_clock, start_with_ttl};
+use tenure_testkit::control::{
+    ControlClient, ControlLeaseCredentials, run_on_each_clock, start_control_server,
+};
 use tenure_testkit::{now, sleep};
 
 // S0-41, O-4
@@ -27,7 +29,7 @@ fn the_owner_may_acquire_again_and_keeps_its_lease_and_token() {
 fn heartbeat_errors_have_a_fixed_precedence() {
     run_on_each_clock(|server| {
         let (mut owner, mut other) = (ControlClient::open(server), ControlClient::open(server));
-        let nothing = ControlLease { id: "cl_0".into(), token: "A".repeat(22) };
+        let nothing = ControlLeaseCredentials { id: "cl_0".into(), token: "A".repeat(22) };
         // Nothing active comes before everything else, also before a field that is missing.
         assert_eq!(owner.request_error("control.heartbeat", &nothing.credentials()), "LEASE_EXPIRED");
         assert_eq!(owner.request_error("control.heartbeat", &json!({})), "LEASE_EXPIRED");
@@ -79,7 +81,7 @@ fn only_the_owner_may_release_and_releasing_again_succeeds() {
 // S0-49, S0-50, S0-58
 #[test]
 fn a_lease_without_heartbeats_expires_and_another_client_can_acquire_it() {
-    let server = start_with_ttl(1_000);
+    let server = start_control_server(1_000);
     let (mut owner, mut other) = (ControlClient::open(&server), ControlClient::open(&server));
     let lease = owner.acquire("K1 Composer");
     other.next_state_change_to("expired");
@@ -92,7 +94,7 @@ fn a_lease_without_heartbeats_expires_and_another_client_can_acquire_it() {
 // S0-16
 #[test]
 fn remaining_ms_never_increases_and_at_zero_the_lease_is_free() {
-    let server = start_with_ttl(1_000);
+    let server = start_control_server(1_000);
     let (mut owner, mut other) = (ControlClient::open(&server), ControlClient::open(&server));
     for _ in 0..3 {
         owner.acquire("K1 Composer");

@@ -4,7 +4,7 @@ use serde_json::json;
 use tenure_control::commands::FRAME;
 use tenure_control::{COMMANDS, CommandClass, CommandSource, OwnershipStatus, PermissionVerdict, evaluate};
 use tenure_testkit::TestServer;
-use tenure_testkit::control::{ControlClient, ControlLease, run_on_each_clock, send_rest_request};
+use tenure_testkit::control::{ControlClient, ControlLeaseCredentials, run_on_each_clock, send_rest_request};
 
 /// What a lease says to who is kept out.
 const LEASE_CODES: [&str; 4] = ["CONTROL_LOCKED", "LEASE_REQUIRED", "LEASE_INVALID", "LEASE_EXPIRED"];
@@ -18,7 +18,7 @@ struct Cell<'a> {
     server: &'a TestServer,
     owner: ControlClient,
     other: ControlClient,
-    lease: Option<ControlLease>,
+    lease: Option<ControlLeaseCredentials>,
 }
 
 impl<'a> Cell<'a> {

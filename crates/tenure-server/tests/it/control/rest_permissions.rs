@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 use tenure_testkit::Response;
-use tenure_testkit::control::{ControlClient, run_on_each_clock, send_rest_request, start_with_ttl};
+use tenure_testkit::control::{ControlClient, run_on_each_clock, send_rest_request, start_control_server};
 
 #[track_caller]
 fn check(answer: &Response, status: u16, code: &str) -> Value {
@@ -70,7 +70,7 @@ fn the_token_of_an_ended_lease_is_rejected_as_expired() {
 // S0-3, S0-4
 #[test]
 fn rest_neither_grants_nor_extends() {
-    let server = start_with_ttl(2_000);
+    let server = start_control_server(2_000);
     let mut owner = ControlClient::open(&server);
     for path in ["acquire", "heartbeat", "release"] {
         let answer =

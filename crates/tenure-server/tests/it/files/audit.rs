@@ -7,12 +7,12 @@ use std::process::{Child, Command, Stdio};
 use serde_json::{Value, json};
 use tenure_server::FileSettings;
 use tenure_testkit::event_stream::SseStream;
-use tenure_testkit::files::{FileAgent, FileServer};
-use tenure_testkit::{listen, wait_until};
+use tenure_testkit::files::{FileAgent, FilesApiServer};
+use tenure_testkit::{open_event_stream, wait_until};
 
 /// A stage that is watched: `one` has `a`.
 struct Watched {
-    stage: FileServer,
+    stage: FilesApiServer,
     one: FileAgent,
     violation: SseStream,
     sentinels: usize,
@@ -29,10 +29,10 @@ struct Violation {
 
 impl Watched {
     fn new() -> Self {
-        let stage = FileServer::start();
+        let stage = FilesApiServer::start();
         git(&stage, &["add", "a", "b"]);
         git(&stage, &["commit", "--quiet", "--message", "first"]);
-        let violation = listen(&stage.server, "/v1/events?type=file.violated", None);
+        let violation = open_event_stream(&stage.server, "/v1/events?type=file.violated", None);
         let mut one = FileAgent::start(&stage, "one");
         assert_eq!(one.acquire(None, &["a"]), "GRANTED");
         wait_until("the tree is watched", || trees(&stage)[0]["folders"].as_u64() > Some(0));
@@ -80,11 +80,11 @@ impl Watched {
     }
 }
 
-fn trees(stage: &FileServer) -> Value {
+fn trees(stage: &FilesApiServer) -> Value {
     stage.request_as_human("GET /v1/files", &json!({})).json()["audit"].clone()
 }
 
-fn git(stage: &FileServer, arguments: &[&str]) {
+fn git(stage: &FilesApiServer, arguments: &[&str]) {
     let mut git = Command::new("git");
     git.args(["-c", "user.name=A Person", "-c", "user.email=person@example.com"]).args(arguments);
     let run = git.current_dir(stage.file("")).output().unwrap();
@@ -158,7 +158,7 @@ fn changes_by_git_and_of_ignored_files_are_no_violations() {
 }
 
 /// Somebody who opens a file, writes, and stays.
-fn writer_that_stays_open(stage: &FileServer, file: &str) -> Child {
+fn writer_that_stays_open(stage: &FilesApiServer, file: &str) -> Child {
     let script = format!("exec 7>> {file}; echo x >&7; echo ready; read line");
     let mut shell = Command::new("bash");
     shell.args(["-c", &script]).current_dir(stage.file("")).stdin(Stdio::piped()).stdout(Stdio::piped());
@@ -226,7 +226,7 @@ fn watched_trees_are_listed_and_none_if_the_audit_is_off() {
     fs::create_dir_all(watched.stage.file("x/y")).unwrap();
     wait_until("new folders are watched", || trees(&watched.stage)[0]["folders"] == json!(3));
 
-    let stage = FileServer::start_with(FileSettings { audit: false, ..FileSettings::default() });
+    let stage = FilesApiServer::start_with(FileSettings { audit: false, ..FileSettings::default() });
     let mut agent = FileAgent::start(&stage, "one");
     assert_eq!(agent.acquire(None, &["a"]), "GRANTED");
     assert_eq!(trees(&stage), json!([]));

@@ -3,11 +3,11 @@
 use std::fs;
 
 use serde_json::json;
-use tenure_testkit::files::{FileAgent, FileServer};
+use tenure_testkit::files::{FileAgent, FilesApiServer};
 
 /// `one` has `a`, which is called `b` too since then.
-fn linked() -> (FileServer, FileAgent, FileAgent) {
-    let stage = FileServer::start();
+fn linked() -> (FilesApiServer, FileAgent, FileAgent) {
+    let stage = FilesApiServer::start();
     let (mut one, mut two) = (FileAgent::start(&stage, "one"), FileAgent::start(&stage, "two"));
     assert_eq!(one.acquire(None, &["a"]), "GRANTED");
     fs::remove_file(stage.file("b")).unwrap();
@@ -44,7 +44,7 @@ fn force_release_by_a_second_name_releases_all_names() {
 // S4-18
 #[test]
 fn a_blocked_session_cannot_resume_while_the_file_is_held_under_another_name() {
-    let stage = FileServer::start();
+    let stage = FilesApiServer::start();
     let (mut one, mut two) = (FileAgent::start(&stage, "one"), FileAgent::start(&stage, "two"));
     assert_eq!(one.acquire(None, &["a", "b"]), "GRANTED");
     assert_eq!(two.acquire(None, &["b"]), "WAIT");

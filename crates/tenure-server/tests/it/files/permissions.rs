@@ -3,12 +3,12 @@
 use std::time::Duration;
 
 use serde_json::json;
-use tenure_testkit::files::{FileAgent, FileServer};
+use tenure_testkit::files::{FileAgent, FilesApiServer};
 use tenure_testkit::{assert_stays, bearer, json_string};
 
 #[test]
 fn an_ended_process_is_not_accepted_as_a_person() {
-    let stage = FileServer::start();
+    let stage = FilesApiServer::start();
     let mut agent = FileAgent::start(&stage, "one");
     assert_eq!(agent.acquire(None, &["a"]), "GRANTED");
     let body = json!({"path": stage.file("a"), "reason": "a test"});
@@ -20,7 +20,7 @@ fn an_ended_process_is_not_accepted_as_a_person() {
 
 #[test]
 fn a_token_limited_to_other_resources_cannot_acquire_files() {
-    let stage = FileServer::start();
+    let stage = FilesApiServer::start();
     let body = json!({"name": "elsewhere", "scopes": ["leases:read", "leases:write"], "resources": ["db:"]});
     let token = json_string(&stage.request_as_human("POST /v1/tokens", &body).expect_status(201)["secret"]);
     let caller = json!({"agent": "claude", "session": "one"});
@@ -34,7 +34,7 @@ fn a_token_limited_to_other_resources_cannot_acquire_files() {
 // H4
 #[test]
 fn stop_with_an_admin_token_limited_to_some_resources_is_rejected() {
-    let stage = FileServer::start();
+    let stage = FilesApiServer::start();
     let body = json!({"name": "deployer", "scopes": ["admin"], "resources": ["deploy:"]});
     let token = json_string(&stage.request_as_human("POST /v1/tokens", &body).expect_status(201)["secret"]);
     stage

@@ -3,11 +3,11 @@
 use std::process::Command;
 
 use serde_json::json;
-use tenure_testkit::files::{FileAgent, FileServer};
+use tenure_testkit::files::{FileAgent, FilesApiServer};
 
 #[test]
 fn subagent_ended_without_a_subagent_ends_no_session() {
-    let stage = FileServer::start();
+    let stage = FilesApiServer::start();
     let mut agent = FileAgent::start(&stage, "one");
     assert_eq!(agent.acquire(None, &["a"]), "GRANTED");
     assert_eq!(agent.acquire(Some("helper"), &["b"]), "GRANTED");
@@ -19,7 +19,7 @@ fn subagent_ended_without_a_subagent_ends_no_session() {
 
 #[test]
 fn a_commit_keeps_files_that_a_subagent_has_open() {
-    let stage = FileServer::start();
+    let stage = FilesApiServer::start();
     let mut agent = FileAgent::start(&stage, "one");
     assert_eq!(agent.acquire(Some("helper"), &["a"]), "GRANTED");
     agent.run(&format!("exec 7>> {}", stage.file("a").display()));
@@ -30,7 +30,7 @@ fn a_commit_keeps_files_that_a_subagent_has_open() {
 
 #[test]
 fn a_named_pipe_does_not_block_requests() {
-    let stage = FileServer::start();
+    let stage = FilesApiServer::start();
     let mut agent = FileAgent::start(&stage, "one");
     assert!(Command::new("mkfifo").arg(stage.file("pipe")).status().unwrap().success());
     assert_eq!(agent.acquire(None, &["pipe"]), "GRANTED");

@@ -2,13 +2,13 @@
 
 use serde_json::{Value, json};
 use tenure_testkit::intents::{CHANNEL, FakeWorker, channel_intent, recording_intent};
-use tenure_testkit::{TestServer, json_string, listen};
+use tenure_testkit::{TestServer, json_string, open_event_stream};
 
 // S1-6, S1-7, S1-8, S1-9, S1-11
 #[test]
 fn an_accepted_intent_becomes_a_published_session_and_takes_no_lease() {
     let server = TestServer::start();
-    let mut stream = listen(&server, "/v1/events?type=intent.*", None);
+    let mut stream = open_event_stream(&server, "/v1/events?type=intent.*", None);
     let mut request = channel_intent(CHANNEL);
     request["params"] = json!({ "audio": "de", "quality": { "b": 1, "a": 2 } });
     request["correlationId"] = json!("remote-17");

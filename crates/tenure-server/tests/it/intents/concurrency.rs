@@ -6,7 +6,7 @@ use std::net::TcpStream;
 use serde_json::json;
 use tenure_testkit::http::parse;
 use tenure_testkit::intents::{CHANNEL, channel_intent};
-use tenure_testkit::{TestServer, json_string, listen};
+use tenure_testkit::{TestServer, json_string, open_event_stream};
 
 const MANY: usize = 1_000;
 
@@ -42,7 +42,7 @@ fn a_thousand_concurrent_equal_intents_become_one_session() {
     assert_eq!(sessions.len(), MANY);
     sessions.dedup();
     assert_eq!(sessions.len(), 1, "one session for all");
-    let mut events = listen(&server, &format!("/v1/events?type=intent.*&from={from}"), None);
+    let mut events = open_event_stream(&server, &format!("/v1/events?type=intent.*&from={from}"), None);
     assert_eq!(events.expect("intent.accepted").data["session"]["session_id"], json!(sessions[0]));
     let ended = server.request(&format!("DELETE /api/v3/sessions/{}", sessions[0]), &[server.bearer()], "");
     assert_eq!(ended.status, 202);

@@ -2,7 +2,7 @@
 
 use serde_json::json;
 use tenure_testkit::intents::{CHANNEL, FakeWorker, channel_intent};
-use tenure_testkit::{TestServer, listen, listen_as};
+use tenure_testkit::{TestServer, open_event_stream, open_event_stream_as};
 
 // S1-7
 #[test]
@@ -10,7 +10,7 @@ fn every_state_change_is_published_live_and_from_the_ledger_with_its_session() {
     let server = TestServer::start();
     let from = server.ledger_head() + 1;
     let worker = FakeWorker::start(&server);
-    let mut live = listen(&server, "/v1/events?type=intent.*", None);
+    let mut live = open_event_stream(&server, "/v1/events?type=intent.*", None);
     let id = server.start_intent_session(&channel_intent(CHANNEL));
     worker.take(&id, 1);
     worker.run(&id);
@@ -34,17 +34,18 @@ fn every_state_change_is_published_live_and_from_the_ledger_with_its_session() {
     assert_eq!(revisions, [1, 2, 3, 4, 5]);
     // A server that was started anew reads them from the ledger.
     let server = TestServer::start_in(server.stop(), |_| {}).unwrap();
-    let mut past = listen(&server, &format!("/v1/events?type=intent.*&from={from}"), None);
+    let mut past = open_event_stream(&server, &format!("/v1/events?type=intent.*&from={from}"), None);
     // How often sessions had changed by then stands nowhere.
     published.iter_mut().for_each(|session| session["revision"] = json!(0));
     for (step, session) in steps.iter().zip(&published) {
         assert_eq!(past.expect(&format!("intent.{step}")).data["session"], *session);
     }
     // Whoever begins in the middle is not told how it ended before it did.
-    let mut middle = listen(&server, &format!("/v1/events?type=intent.*&from={}", numbers[2]), None);
+    let mut middle =
+        open_event_stream(&server, &format!("/v1/events?type=intent.*&from={}", numbers[2]), None);
     assert_eq!(middle.expect("intent.running").data["session"], published[2]);
     assert_eq!(middle.expect("intent.stopping").data["session"], published[3]);
-    let mut usual = listen(&server, &format!("/v1/events?from={from}"), None);
+    let mut usual = open_event_stream(&server, &format!("/v1/events?from={from}"), None);
     usual.expect("lease.issued");
 }
 
@@ -52,13 +53,13 @@ fn every_state_change_is_published_live_and_from_the_ledger_with_its_session() {
 fn session_events_are_hidden_from_tokens_limited_to_other_channels() {
     let server = TestServer::start();
     let secret = server.create_token("limited", &["leases:read", "v3:write"], &["service:seen"]);
-    let mut stream = listen_as(&server, &secret, "/v1/events?type=intent.*", None);
+    let mut stream = open_event_stream_as(&server, &secret, "/v1/events?type=intent.*", None);
     server.start_intent_session(&channel_intent("hidden"));
     let id = server.start_intent_session(&channel_intent("seen"));
     assert_eq!(stream.expect("intent.accepted").data["session"]["session_id"], json!(id));
     let listed = server.request_with_token(&secret, "GET /api/v3/sessions", &json!(null)).json();
     assert_eq!(listed["sessions"].as_array().unwrap().len(), 1);
-    let mut of_one = listen(&server, "/v1/events?type=intent.*&resource=service:seen", None);
+    let mut of_one = open_event_stream(&server, "/v1/events?type=intent.*&resource=service:seen", None);
     server.start_intent_session(&json!({ "serviceRef": "hidden", "profileID": "sd" }));
     let second = server.start_intent_session(&json!({ "serviceRef": "seen", "profileID": "sd" }));
     assert_eq!(of_one.expect("intent.accepted").data["session"]["session_id"], json!(second));

@@ -218,29 +218,29 @@ fn the_in_process_worker_api_equals_the_routes() {
         let guard = LeaderLockRequest { worker: worker_name(1), ttl_ms: 60_000, dead: None };
         let guard = worker_api.acquire_leader_lock(&guard).await.unwrap().guard;
         let changes = worker_api
-            .changes(&IntentSessionChangesRequest { guard, since: 0, wait_ms: None })
+            .changed_sessions(&IntentSessionChangesRequest { guard, since: 0, wait_ms: None })
             .await
             .unwrap();
         assert_eq!(changes.sessions[0].start_ms, Some(61_000));
         let take = IntentSessionTakeRequest { guard, session_id: id.clone(), tuners: 0, ttl_ms: 30_000 };
-        let taken = worker_api.take(&take).await.unwrap().taken.unwrap();
+        let taken = worker_api.take_session(&take).await.unwrap().taken.unwrap();
         assert_eq!((taken.leases.len(), taken.slot), (1, None));
         let runs = IntentSessionRunningReport { guard, session_id: id.clone(), process: "pid 1".into() };
         assert_eq!(worker_api.report_running(&runs).await.unwrap().state, "RUNNING");
         let keep = IntentSessionRenewalRequest { guard, ttl_ms: 30_000, sessions: vec![id.clone()] };
         assert!(worker_api.renew_leases(&keep).await.unwrap().sessions[0].held);
         let wipe = IntentSessionWipeRequest { guard, sessions: vec![id.clone()] };
-        assert_eq!(worker_api.wipe(&wipe).await.unwrap().wiped, 0, "its own stay");
+        assert_eq!(worker_api.wipe_sessions(&wipe).await.unwrap().wiped, 0, "its own stay");
         let finish = IntentSessionFinishRequest {
             guard,
             session_id: id.clone(),
             reason: "R_WORKER_STOPPED".into(),
             detail: Some("bye".into()),
         };
-        assert_eq!(worker_api.finish(&finish).await.unwrap().outcome.as_deref(), Some("STOPPED"));
+        assert_eq!(worker_api.finish_session(&finish).await.unwrap().outcome.as_deref(), Some("STOPPED"));
         worker_api.release_leader_lock(&LeaderLockReleaseRequest { guard }).await.unwrap();
         let lost = worker_api
-            .changes(&IntentSessionChangesRequest { guard, since: 0, wait_ms: None })
+            .changed_sessions(&IntentSessionChangesRequest { guard, since: 0, wait_ms: None })
             .await
             .unwrap_err();
         assert_eq!(lost.code, Code::GuardLost);

@@ -1,7 +1,7 @@
 //! Each route, what it gives, and what it refuses.
 
 use serde_json::json;
-use tenure_testkit::{TestServer, listen};
+use tenure_testkit::{TestServer, open_event_stream};
 
 use super::{claim, code, derive, granted, show_work, spend};
 
@@ -145,7 +145,7 @@ fn spending_requires_the_token_and_a_lease_with_authority() {
 #[test]
 fn a_spend_is_published() {
     let server = TestServer::start();
-    let mut stream = listen(&server, "/v1/events?type=work.*", None);
+    let mut stream = open_event_stream(&server, "/v1/events?type=work.*", None);
     let lease = claim(&server, "plan", &json!({"tokens": 10}));
     assert_eq!(spend(&server, &lease, 3, None).status, 200);
     let spent = stream.expect("work.spent");

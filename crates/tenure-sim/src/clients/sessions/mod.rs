@@ -12,12 +12,12 @@ use tenure_core::kernel::{
 use tenure_registrar::{Input, Reply, RequestId};
 
 pub(super) use self::worker::WorkerAnswer;
-use self::worker::{SimulatedWorker, WorkerRequestKind, WorkerView};
+use self::worker::{SimulatedWorker, WorkerObservation, WorkerRequestKind};
 use super::{ClientsScenario, SECOND, ScenarioEvent};
 use crate::clock::SimulatedClock;
 use crate::invariants::{InvariantResult, LedgerModel, ensure};
-use crate::log::Log;
 use crate::rng::Rng;
+use crate::simulation_log::SimulationLog;
 
 /// Everybody who has to do with sessions.
 #[derive(Debug)]
@@ -123,7 +123,7 @@ impl ClientsScenario {
         self.queue.schedule(SECOND, ScenarioEvent::ViewerActs);
     }
 
-    pub(super) fn step_viewer(&mut self, log: &mut Log) {
+    pub(super) fn step_viewer(&mut self, log: &mut SimulationLog) {
         if self.winding_down {
             return;
         }
@@ -136,19 +136,19 @@ impl ClientsScenario {
             let session = self.sessions.rng.pick(&self.sessions.acknowledged[recent..]).clone();
             IntentCommand::Stop { session, by }
         } else {
-            log.count("viewer wants something");
+            log.record_coverage("viewer wants something");
             IntentCommand::Accept(self.sessions.any_intent(by))
         };
         let request = IntentSessionRequest { worker: None, sent: 0, kind: WorkerRequestKind::Viewer };
         self.send_session_request(request, Command::Intent(Box::new(command)));
     }
 
-    pub(super) fn step_worker(&mut self, worker_index: usize, log: &mut Log) {
+    pub(super) fn step_worker(&mut self, worker_index: usize, log: &mut SimulationLog) {
         let calm = self.winding_down;
         let sessions = &mut self.sessions;
         let mut number = sessions.current_workers[worker_index];
         if sessions.workers.get(&number).is_none_or(|worker| worker.is_gone) {
-            log.count("worker replaced");
+            log.record_coverage("worker replaced");
             let machine = if sessions.rng.percent(70) { worker_index as u64 } else { sessions.rng.below(4) };
             number = sessions.start_worker(machine);
             sessions.current_workers[worker_index] = number;
@@ -161,20 +161,21 @@ impl ClientsScenario {
         }
         let laws = self.host.model();
         let (remains, dead) = (sessions.stale_sessions(number, laws), sessions.dead_leader(number, laws));
-        let seen = WorkerView { sessions: laws.sessions(), stale_sessions: remains, dead_leader: dead };
+        let seen =
+            WorkerObservation { sessions: laws.sessions(), stale_sessions: remains, dead_leader: dead };
         let worker = sessions.workers.get_mut(&number).expect("it was just looked for");
         if !calm && sessions.rng.percent(2) {
-            log.count("worker crashed");
+            log.record_coverage("worker crashed");
             worker.is_gone = true;
         } else if !calm && sessions.rng.percent(2) {
-            log.count("worker paused");
+            log.record_coverage("worker paused");
             worker.paused_until = self.now + sessions.rng.delay(100_000, 15 * SECOND);
         }
         let sent = worker.clock.microseconds(self.now);
         let was_there = !worker.is_gone;
         let asks = worker.due_requests(self.now, &seen, calm, &mut sessions.rng);
         if was_there && worker.is_gone {
-            log.count("worker lost its guard");
+            log.record_coverage("worker lost its guard");
         }
         let interval = worker.ttl.0 / 5;
         for (ask, command) in asks {
@@ -200,7 +201,7 @@ impl ClientsScenario {
         &mut self,
         request: IntentSessionRequest,
         command: Command,
-        log: &mut Log,
+        log: &mut SimulationLog,
     ) -> InvariantResult {
         if self.host.registrar().is_none() {
             return Ok(());
@@ -244,7 +245,7 @@ impl ClientsScenario {
         &mut self,
         request: IntentSessionRequest,
         answer: WorkerAnswer,
-        log: &mut Log,
+        log: &mut SimulationLog,
     ) {
         let Some(worker) = request.worker.and_then(|number| self.sessions.workers.get_mut(&number)) else {
             return;
@@ -252,7 +253,7 @@ impl ClientsScenario {
         let was_there = !worker.is_gone;
         worker.handle_answer(&request.kind, request.sent, answer, self.now);
         if was_there && worker.is_gone {
-            log.count("worker lost its guard");
+            log.record_coverage("worker lost its guard");
         }
     }
 }

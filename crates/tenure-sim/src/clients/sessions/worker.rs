@@ -6,7 +6,7 @@ use tenure_client::local_deadline;
 use tenure_core::kernel::{
     Acquire, Command, CommandOutcome, ContentionPolicy, Fence, Holder, IntentCommand, IntentOutcome,
     IntentSessionEnd, IntentSessionState, KeepAliveOutcome, LeaseCredential, LeaseMode, LeaseRequest, Nonce,
-    Rejection, TakeSession, Tick, TickDuration, leader_lock, orchestrator_principal,
+    Rejection, TakeIntentSession, Tick, TickDuration, leader_lock_resource, orchestrator_principal,
 };
 use tenure_core::lease::ReleaseReason;
 
@@ -60,7 +60,7 @@ pub(in crate::clients) struct WorkerAnswer {
 }
 
 /// What a worker finds when it looks around.
-pub(super) struct WorkerView<'a> {
+pub(super) struct WorkerObservation<'a> {
     pub(super) sessions: &'a IntentSessionsModel,
     /// Sessions of those before it, whose pipelines it has seen gone.
     pub(super) stale_sessions: Vec<Holder>,
@@ -101,11 +101,11 @@ impl SimulatedWorker {
     pub(super) fn due_requests(
         &mut self,
         now: u64,
-        seen: &WorkerView<'_>,
+        seen: &WorkerObservation<'_>,
         calm: bool,
         rng: &mut Rng,
     ) -> Vec<(WorkerRequestKind, Command)> {
-        let WorkerView { sessions, stale_sessions: remains, dead_leader: dead } = seen;
+        let WorkerObservation { sessions, stale_sessions: remains, dead_leader: dead } = seen;
         let local = self.clock.microseconds(now);
         if self.is_gone {
             return Vec::new();
@@ -162,7 +162,8 @@ impl SimulatedWorker {
                 let nonces = [Nonce([1; 16]), Nonce([2; 16])];
                 let (slots, ttl) = (self.tuners, self.ttl);
                 let target = session.resources[0].clone();
-                let take = TakeSession { session: session_id.clone(), leader: guard, slots, ttl, nonces };
+                let take =
+                    TakeIntentSession { session: session_id.clone(), leader: guard, slots, ttl, nonces };
                 (WorkerRequestKind::Take { session: session_id, target }, IntentCommand::Take(take))
             }
             IntentSessionState::Starting | IntentSessionState::Running | IntentSessionState::Stopping
@@ -285,7 +286,8 @@ impl SimulatedWorker {
     }
 
     fn acquire_command(&self) -> Command {
-        let requests = vec![LeaseRequest::new(leader_lock(), LeaseMode::Exclusive, self.ttl, Nonce([7; 16]))];
+        let requests =
+            vec![LeaseRequest::new(leader_lock_resource(), LeaseMode::Exclusive, self.ttl, Nonce([7; 16]))];
         let (principal, holder) = (orchestrator_principal(), self.name.clone());
         let contention = ContentionPolicy::RefreshOwn;
         Command::Acquire(Acquire { principal, holder, requests, contention_policy: contention, key: None })

@@ -1,6 +1,6 @@
 //! `tenure control`.
 
-mod matrix;
+mod permission_matrix;
 mod status;
 
 use clap::{Args, Subcommand};
@@ -20,7 +20,7 @@ pub struct Control {
 #[derive(Debug, Subcommand)]
 enum ControlCommand {
     Status(status::Status),
-    Matrix(matrix::MatrixArguments),
+    Matrix(permission_matrix::PermissionMatrixArguments),
 }
 
 impl Control {

@@ -9,9 +9,9 @@ use super::canary::{Canaries, new_session_name};
 use super::check::Check;
 use super::env::{DoctorEnvironment, install_command, scope_name, scopes};
 use super::fake_agent::FakeAgent;
+use super::hook_program::{HookProgramState, OTHER_PROGRAM, inspect_program};
 use super::hook_response::{describe_response, is_allowed};
 use super::invoke::HookInvoker;
-use super::program::{OTHER_PROGRAM, ProgramState, inspect_program};
 use super::server::ServerProbe;
 
 /// What is in place for an agent, in each of its scopes.
@@ -106,9 +106,9 @@ fn judged(found: &InstallStatus, fired: &CanaryResult) -> Result<String, String>
     let mut detail = path.to_string();
     for program in &found.programs {
         match inspect_program(program) {
-            ProgramState::Same => {}
+            HookProgramState::Same => {}
             // Another copy or version is as good, if it does what it should.
-            ProgramState::Other if !matches!(fired, CanaryResult::Failed(_)) => {
+            HookProgramState::Other if !matches!(fired, CanaryResult::Failed(_)) => {
                 detail = format!("{path}; it runs {}, which {OTHER_PROGRAM}", program.display());
             }
             other => {
@@ -118,7 +118,7 @@ fn judged(found: &InstallStatus, fired: &CanaryResult) -> Result<String, String>
         }
     }
     // What another version puts there is not known here.
-    let is_other = found.programs.iter().any(|program| inspect_program(program) == ProgramState::Other);
+    let is_other = found.programs.iter().any(|program| inspect_program(program) == HookProgramState::Other);
     if found.is_complete || is_other && matches!(fired, CanaryResult::Passed) {
         return Ok(detail);
     }

@@ -2,8 +2,8 @@
 
 use serde::Serialize;
 
-use crate::message::wrap_paragraph;
 use crate::output::Table;
+use crate::terminal_message::wrap_paragraph;
 
 /// How it stands with one thing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]

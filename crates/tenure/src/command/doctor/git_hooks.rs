@@ -7,7 +7,7 @@ use tenure_gate::install::{GitHookStatus, InstallError, InstallScope, git_hook_s
 
 use super::check::Check;
 use super::env::DoctorEnvironment;
-use super::program::{ProgramState, inspect_program};
+use super::hook_program::{HookProgramState, inspect_program};
 
 const NAME: &str = "git.hooks";
 const FIX: &str = "tenure install git";
@@ -47,7 +47,7 @@ fn judged(found: &GitHookStatus, has_agents: bool) -> Check {
             return Check::gap(NAME, what, format!("chmod +x {path}"));
         }
         let wrong = match hook.program.as_deref().map(|program| (program, inspect_program(program))) {
-            Some((program, ProgramState::Other)) if is_tenure(program) => None,
+            Some((program, HookProgramState::Other)) if is_tenure(program) => None,
             Some((program, other)) => {
                 other.problem().map(|wrong| format!("{}, which {wrong}", program.display()))
             }

@@ -26,8 +26,8 @@ const WRITE_AND_REMOVE_SCRIPT: &str = "echo canary > \"$0\" && test -s \"$0\" &&
 pub const ALLOW_SECCOMP_FIX: &str = "allow seccomp in the container";
 
 /// What of the system the gate needs.
-pub fn check_system(unwatchable: Option<&str>) -> [Check; 2] {
-    let kernel = match (unwatchable, kernel_limits::has_user_notification()) {
+pub fn check_kernel_support(unwatchable: Option<&str>) -> [Check; 2] {
+    let kernel = match (unwatchable, kernel_limits::has_seccomp_user_notification()) {
         (None, _) => Check::ok("gate.kernel", "calls can be watched"),
         (Some(_), Some(false)) => Check::gap(
             "gate.kernel",

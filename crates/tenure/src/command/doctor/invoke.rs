@@ -6,8 +6,8 @@ use serde_json::Value;
 use tenure_gate::coding_agent::CodingAgent;
 use tenure_gate::install::InstallStatus;
 
+use super::canary_payload::{self, event_names};
 use super::fake_agent::{CommandOutput, FakeAgent};
-use super::payload::{self, event_names};
 
 /// Loads the plugin as it stands on the disk, and calls what OpenCode would call.
 const CALL: &str = r#"
@@ -67,7 +67,7 @@ impl<'a> HookInvoker<'a> {
         root: &Path,
         path: &Path,
     ) -> Result<CommandOutput, String> {
-        let payload = payload::write_payload(self.agent, session, root, path);
+        let payload = canary_payload::write_payload(self.agent, session, root, path);
         self.invoke(stand_in, event_names(self.agent).before, &payload)
     }
 
@@ -77,7 +77,7 @@ impl<'a> HookInvoker<'a> {
         session: &str,
         root: &Path,
     ) -> Result<CommandOutput, String> {
-        let payload = payload::session_end_payload(self.agent, session, root);
+        let payload = canary_payload::session_end_payload(self.agent, session, root);
         self.invoke(stand_in, event_names(self.agent).end, &payload)
     }
 

@@ -3,15 +3,16 @@
 //! ```text
 //! env       working tree, home and program      fake_agent     a process that is named like an agent
 //! canary    files whose names say their owner   canary_holder  a session of the doctor that holds a canary
-//! payload, hook_response, invoke   what agents send to their hooks, and what they make of the response
-//! server, agent_hooks, codex_trust, gemini_trust, shell, guard_checks, git_hooks, audit   one kind of check each
-//! program   whether a program exists            check          findings, and how they are shown
+//! canary_payload, hook_response, invoke   what agents send to their hooks, and what they make of the response
+//! server, agent_hooks, codex_trust, gemini_trust, shell, guard_checks, git_hooks,
+//! watch_coverage   one kind of check each
+//! hook_program   whether a program exists       check          findings, and how they are shown
 //! ```
 
 mod agent_hooks;
-mod audit;
 mod canary;
 mod canary_holder;
+mod canary_payload;
 mod check;
 mod codex_trust;
 mod env;
@@ -19,12 +20,12 @@ mod fake_agent;
 mod gemini_trust;
 mod git_hooks;
 mod guard_checks;
+mod hook_program;
 mod hook_response;
 mod invoke;
-mod payload;
-mod program;
 mod server;
 mod shell;
+mod watch_coverage;
 
 use std::ffi::OsString;
 use std::process::ExitCode;
@@ -41,8 +42,8 @@ use self::server::{EnforcementMode, ServerProbe};
 use crate::exit;
 use crate::failure::Failure;
 use crate::guard::end_all_descendants;
-use crate::message::Progress;
 use crate::output::Format;
+use crate::terminal_message::ProgressLine;
 
 /// Says whether every change of a file is asked for here, and what is not covered, and why.
 ///
@@ -91,7 +92,7 @@ impl Doctor {
 
 /// Everything, one after the other.
 fn run_checks(environment: &DoctorEnvironment) -> Vec<Check> {
-    let mut progress = Progress::new();
+    let mut progress = ProgressLine::new();
     let mut begin = |what: &str| progress.show(&format!("tenure: looking at {what} …"));
     let mut checks = Vec::new();
     checks.push(check_work_tree(environment));
@@ -120,7 +121,7 @@ fn run_checks(environment: &DoctorEnvironment) -> Vec<Check> {
         checks.extend(shell::check(&found, environment, server.as_ref().map(|_| mode)));
     }
     begin("the gate");
-    checks.extend(guard_checks::check_system(environment.seccomp_unavailable_reason()));
+    checks.extend(guard_checks::check_kernel_support(environment.seccomp_unavailable_reason()));
     checks.push(match (trying, environment.seccomp_unavailable_reason()) {
         (_, Some(_)) => Check::unknown("gate.canary", "it is not fired: calls cannot be watched here"),
         (Some((_, canaries)), None) => guard_checks::check_canary(canaries, mode),
@@ -132,11 +133,12 @@ fn run_checks(environment: &DoctorEnvironment) -> Vec<Check> {
     begin("git");
     checks.extend(git_hooks::check(environment, has_agents));
     begin("the audit");
-    checks.extend(environment.root.as_deref().map(audit::check_watch_limit));
+    checks.extend(environment.root.as_deref().map(watch_coverage::check_watch_limit));
     if let Some(server) = &server {
         let files = environment.root.as_deref().and_then(|root| Some((server.files().ok()?, root)));
-        checks
-            .extend(files.map(|(files, root)| audit::check_reported_gaps(&files, root)).unwrap_or_default());
+        checks.extend(
+            files.map(|(files, root)| watch_coverage::check_watch_coverage(&files, root)).unwrap_or_default(),
+        );
         server.wait_until_sessions_end();
     }
     checks

@@ -132,7 +132,7 @@ impl ServerProbe {
         for _ in 0..MAX_POLLS {
             match self.files() {
                 Ok(files)
-                    if files.sessions.iter().any(|session| fake_agent::was_started(session.owner.pid)) => {}
+                    if files.sessions.iter().any(|session| fake_agent::is_fake_agent(session.owner.pid)) => {}
                 _ => return,
             }
             // Made inside of the runtime: outside there is no clock for it.

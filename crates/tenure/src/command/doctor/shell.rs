@@ -13,7 +13,7 @@ use super::check::Check;
 use super::env::{DoctorEnvironment, install_command};
 use super::fake_agent::FakeAgent;
 use super::guard_checks::{ALLOW_SECCOMP_FIX, WRITE_SCRIPT, verify_denied};
-use super::program::{ProgramState, inspect_program};
+use super::hook_program::{HookProgramState, inspect_program};
 use super::server::EnforcementMode;
 use crate::configuration::variable;
 use crate::guard;
@@ -70,7 +70,9 @@ pub fn check(
         return Some(Check::gap(name, what, fix));
     }
     let program = inspect_program(&shell);
-    if let (ProgramState::Missing | ProgramState::NotExecutable, Some(wrong)) = (program, program.problem()) {
+    if let (HookProgramState::Missing | HookProgramState::NotExecutable, Some(wrong)) =
+        (program, program.problem())
+    {
         let what =
             format!("its commands should run in {shown}, which {wrong}: what they write is not asked for");
         return Some(Check::gap(name, what, install));
@@ -84,7 +86,8 @@ pub fn check(
         return Some(Check::unknown(name, why));
     };
     // Another copy or version is as good, if it refuses.
-    let which = if program == ProgramState::Other { ", which is another program than this one," } else { "" };
+    let which =
+        if program == HookProgramState::Other { ", which is another program than this one," } else { "" };
     Some(match run_canary(agent, &shell, canaries, mode) {
         Ok(()) => Check::ok(name, format!("{shown} refuses what another one has")),
         Err(why) => Check::gap(name, format!("{shown}{which} does not do what it should: {why}"), install),

@@ -19,7 +19,7 @@ pub fn table(trees: &[AuditedWorktree]) -> Table {
 }
 
 /// A line for each tree of which something is not covered.
-pub fn uncovered_lines(trees: &[AuditedWorktree]) -> String {
+pub fn format_uncovered_trees(trees: &[AuditedWorktree]) -> String {
     let lines = trees.iter().filter_map(|tree| {
         let why = tree.why.as_ref().map(|why| match (tree.folders, tree.unwatched) {
             (0, 0) => format!("not watched: {why}"),
@@ -43,7 +43,7 @@ mod tests {
 
     #[test]
     fn only_audit_gaps_are_listed_below_the_files() {
-        assert_eq!(uncovered_lines(&[tree(7, 0, None, 0)]), "");
+        assert_eq!(format_uncovered_trees(&[tree(7, 0, None, 0)]), "");
         let trees = [
             tree(7, 2, Some("2 may not be read"), 0),
             tree(0, 0, Some("there\nis no room"), 0),
@@ -54,7 +54,7 @@ Audit of /repo: 2 folders are not watched: 2 may not be read
 Audit of /repo: not watched: there is no room
 Audit of /repo: changes were missed 3 times
 ";
-        assert_eq!(uncovered_lines(&trees), expected);
+        assert_eq!(format_uncovered_trees(&trees), expected);
     }
 
     #[test]

@@ -49,7 +49,7 @@ impl Files {
                 } else {
                     write_table(&view::table(&found.files))?;
                 }
-                write_text(&audit::uncovered_lines(&found.audit))?;
+                write_text(&audit::format_uncovered_trees(&found.audit))?;
             }
         }
         Ok(())

@@ -10,7 +10,7 @@ use tenure_gate::coding_agent::CodingAgent;
 use tenure_gate::hooks::{self, HookEvent, HookPayload, HookResponse, HookVerdict, MAX_PAYLOAD_BYTES};
 
 use super::{BLOCKED_EXIT_CODE, permission, send_event};
-use crate::message;
+use crate::terminal_message;
 
 /// How long an agent may take to say everything. Whoever waited on would be overtaken by the agent's own limit, and that lets
 /// the edit through.
@@ -113,13 +113,13 @@ fn read_with_timeout<T: Send + 'static>(
 
 fn write_response(answer: &HookResponse) -> ExitCode {
     if !answer.stderr.is_empty() {
-        message::print_stderr(&format!("{}\n", answer.stderr));
+        terminal_message::print_stderr(&format!("{}\n", answer.stderr));
     }
     let mut output = io::stdout().lock();
     match output.write_all(answer.stdout.as_bytes()).and_then(|()| output.flush()) {
         Ok(()) => answer.code.into(),
         Err(error) => {
-            message::print_stderr(&format!(
+            terminal_message::print_stderr(&format!(
                 "Nothing was changed: Tenure's answer cannot be written ({error}).\n"
             ));
             BLOCKED_EXIT_CODE.into()
@@ -130,7 +130,10 @@ fn write_response(answer: &HookResponse) -> ExitCode {
 /// Where the mistake is, and nothing of what was said: that may hold secrets.
 fn report_panic(panic: &PanicHookInfo<'_>) {
     let place = panic.location().map(|place| format!(" at {}:{}", place.file(), place.line()));
-    message::print_stderr(&format!("tenure: a mistake in Tenure itself{}\n", place.unwrap_or_default()));
+    terminal_message::print_stderr(&format!(
+        "tenure: a mistake in Tenure itself{}\n",
+        place.unwrap_or_default()
+    ));
 }
 
 #[cfg(test)]

@@ -23,7 +23,7 @@ pub fn detect(agent: CodingAgent) -> AgentShell {
         return AgentShell::Guarded;
     }
     let named = inherited_shell_variable(agent).and_then(variable).map(PathBuf::from);
-    match named.filter(|shell| guard::is_shim(shell)) {
+    match named.filter(|shell| guard::is_tenure_bash(shell)) {
         Some(shell) if shell.exists() => AgentShell::Guarded,
         Some(shell) => AgentShell::Missing(shell),
         None => AgentShell::Unguarded,

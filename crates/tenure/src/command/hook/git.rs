@@ -18,7 +18,7 @@ use tokio::time::timeout;
 use crate::configuration::variable;
 use crate::daemon::{LocalServer, is_listening};
 use crate::duration::format_short;
-use crate::message::print_stderr;
+use crate::terminal_message::print_stderr;
 
 /// How long git is held up for an answer.
 const RESPONSE_TIMEOUT: Duration = Duration::from_secs(5);

@@ -15,7 +15,7 @@ use std::process::ExitCode;
 use clap::Args;
 use tenure_gate::coding_agent::CodingAgent;
 
-use crate::message::print_stderr;
+use crate::terminal_message::print_stderr;
 
 /// With this code and something on standard error, every agent keeps an edit from happening.
 const BLOCKED_EXIT_CODE: u8 = 2;

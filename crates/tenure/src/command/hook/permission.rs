@@ -7,7 +7,7 @@ use tenure_api::{Code, FileAcquireRequest, FileEventKind, FileVerdict, FileVerdi
 use tenure_client::{Error, boot_microseconds as now};
 use tenure_gate::coding_agent::CodingAgent;
 use tenure_gate::hooks::messages;
-use tenure_gate::hooks::{HookPayload, HookVerdict, WaitPolicy, is_shell_command};
+use tenure_gate::hooks::{HookPayload, HookVerdict, HookWaitPolicy, is_shell_tool_call};
 use tenure_gate::interception_coverage::guard_command;
 use tokio::time::timeout;
 
@@ -19,7 +19,7 @@ use super::verdict;
 use crate::daemon::{
     AutostartClient, DIAGNOSE_COMMAND, LocalServer, RequestError, START_COMMAND, is_server_gone, start,
 };
-use crate::message::print_stderr;
+use crate::terminal_message::print_stderr;
 
 /// How long an answer may take. Twice that and the start of a server, after the payload and [`MAX_WAIT_MICROSECONDS`], stay below the
 /// 240 s that hooks are given.
@@ -50,7 +50,7 @@ async fn decide_write(
         Err(verdict) => return verdict,
     };
     // A command that has a patch in it does more than the patch.
-    if is_shell_command(agent, payload)
+    if is_shell_tool_call(agent, payload)
         && let denied @ HookVerdict::Deny { .. } = report_tool_call(agent, payload).await
     {
         return denied;
@@ -59,7 +59,7 @@ async fn decide_write(
         Ok(verdict) if verdict.verdict != FileVerdictKind::Wait => {
             verdict::final_verdict(&verdict, &asking.request)
         }
-        Ok(verdict) if payload.wait_policy == WaitPolicy::DenyImmediately => {
+        Ok(verdict) if payload.wait_policy == HookWaitPolicy::DenyImmediately => {
             verdict::deny_until_retry(&verdict, &asking.request)
         }
         Ok(verdict) => asking.wait(verdict).await,
@@ -75,7 +75,7 @@ pub async fn check_tool_call(agent: CodingAgent, payload: &HookPayload) -> HookV
 
 async fn report_tool_call(agent: CodingAgent, payload: &HookPayload) -> HookVerdict {
     let shell =
-        if is_shell_command(agent, payload) { agent_shell::detect(agent) } else { AgentShell::Guarded };
+        if is_shell_tool_call(agent, payload) { agent_shell::detect(agent) } else { AgentShell::Guarded };
     if let AgentShell::Missing(shell) = shell {
         let reason = messages::shell_missing_message(&shell.to_string_lossy(), agent.as_str());
         return HookVerdict::Deny { reason, stop: false };

@@ -6,7 +6,7 @@ use tenure_gate::process::ancestor_agent;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use super::agent::deny;
-use crate::exit::ProcessExit;
+use crate::exit::AsyncExitWatch;
 use crate::process_supervisor::timer::Timer;
 
 /// What `asking` leads to, or a denial if somebody wants the hook to end before that: a hook that just ended, unanswered,
@@ -36,14 +36,14 @@ pub enum WakeReason {
 }
 
 pub struct RetryWait {
-    agent: ProcessExit,
+    agent: AsyncExitWatch,
 }
 
 impl RetryWait {
     /// Begins to watch the agent above this process.
     pub fn start(agent: CodingAgent) -> Self {
         let above = ancestor_agent(std::process::id(), Some(agent)).ok();
-        Self { agent: ProcessExit::new(above.as_ref().map(|above| &above.process)) }
+        Self { agent: AsyncExitWatch::new(above.as_ref().map(|above| &above.process)) }
     }
 
     /// Waits until the local clock says `at`.

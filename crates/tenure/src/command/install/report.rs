@@ -7,8 +7,8 @@ use tenure_gate::coding_agent::CodingAgent;
 use tenure_gate::install::InstallPlan;
 use tenure_gate::interception_coverage::{InterceptionCoverage, InterceptionMechanism, guard_command};
 
-use crate::message::wrap_paragraph;
 use crate::output::{Table, write_json, write_table, write_text};
+use crate::terminal_message::wrap_paragraph;
 
 /// Writes for people what was done, or would be, and what there is to know.
 pub fn write(plans: &[InstallPlan], dry_run: bool, nothing: &str) -> io::Result<()> {

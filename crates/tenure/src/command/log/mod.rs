@@ -1,8 +1,8 @@
 //! `tenure log`.
 
 mod api_fields;
+mod field_pairs;
 mod fields;
-mod line;
 
 use std::io::Write as _;
 
@@ -18,8 +18,8 @@ use tenure_registrar::runtime::{ReplayError, start_replay};
 pub use self::api_fields::work_authority_fields;
 use crate::configuration::LedgerLocation;
 use crate::failure::Failure;
-use crate::message::print_stderr;
 use crate::output::{buffered_stdout, format_tick};
+use crate::terminal_message::print_stderr;
 
 /// Shows what happened: every event of the ledger in order, one line each.
 ///
@@ -132,7 +132,7 @@ impl<'a> LogEntry<'a> {
     fn as_line(&self) -> String {
         let time = self.time().unwrap_or_else(|| "-".to_owned());
         let (seq, kind) = (self.seq, &self.record.event_type);
-        format!("{seq:>8}  {time:<24}  {kind:<15}  {}", line::format_pairs(self.fields()).join(" "))
+        format!("{seq:>8}  {time:<24}  {kind:<15}  {}", field_pairs::format_pairs(self.fields()).join(" "))
     }
 
     fn as_json(&self) -> Value {

@@ -11,7 +11,7 @@ use tenure_ledger::{Batch, Seq};
 use tenure_registrar::runtime::{Replay, ReplayError, start_replay};
 
 use crate::failure::Failure;
-use crate::message::Progress;
+use crate::terminal_message::ProgressLine;
 
 /// The second reader remembers every lease that ended; every so many events it forgets them.
 const FORGET_AFTER: u64 = 1 << 16;
@@ -112,7 +112,7 @@ fn replay_once(data: &Path, until: Tick) -> Result<HistoricalState, ReplayFailur
     let mut past =
         HistoricalState { replay, reducer, first: Seq(before.0 + 1), last: before, events: 0, ended: 0 };
     let mut batches = archive.batches();
-    let mut progress = Progress::new();
+    let mut progress = ProgressLine::new();
     while let Some(placed) = batches.next_batch()? {
         let (read, all) = batches.progress();
         progress.show(&format!("segment {read} of {all}"));

@@ -105,7 +105,7 @@ fn as_text(past: &HistoricalState, at: Tick) -> String {
         let remaining_ms = remaining(at.0, lease.terms.expires_at.0) / 1_000;
         let is_expired = is_expired(at.0, lease.terms.expires_at.0);
         table.row([
-            state.tag().lease_id(lease.fence),
+            state.ledger_tag().lease_id(lease.fence),
             lease.resource.to_string(),
             lease.holder.to_string(),
             lease.terms.mode.as_str().to_owned(),
@@ -131,7 +131,7 @@ fn as_json(past: &HistoricalState, at: Tick) -> Value {
     let lease = |lease: LeaseView<'_>| {
         let is_expired = is_expired(at.0, lease.terms.expires_at.0);
         json!({
-            "id": state.tag().lease_id(lease.fence),
+            "id": state.ledger_tag().lease_id(lease.fence),
             "resource": lease.resource.as_str(),
             "holder": lease.holder.as_str(),
             "principal": lease.principal.as_str(),

@@ -6,12 +6,12 @@
 //!        └─ the command, in a group of its own, with the terminal
 //! ```
 
-mod program;
+mod program_check;
 mod running_command;
 mod terminal;
 mod wait_progress;
 
-pub use self::program::run_failure;
+pub use self::program_check::exec_failure;
 
 use std::ffi::OsString;
 use std::process::ExitCode;
@@ -31,8 +31,8 @@ use crate::daemon;
 use crate::duration::{milliseconds, parse};
 use crate::exit;
 use crate::failure::Failure;
-use crate::message::{print_error, print_stderr};
 use crate::process_supervisor::{self, Signals, SupervisedProcess, TerminationMargins};
+use crate::terminal_message::{print_error, print_stderr};
 
 /// How long a server may take to hear that we want nothing any more.
 const RELEASE_TIMEOUT: Duration = Duration::from_secs(3);
@@ -87,7 +87,7 @@ impl Run {
     /// Runs the command to its end.
     pub fn run(self) -> Result<ExitCode, Failure> {
         let program = self.command.first().expect("the command line asks for one");
-        program::check(program)?;
+        program_check::check(program)?;
         let ttl = TickDuration::from_millis(self.request.ttl);
         let grace = self.kill_after.map(|grace| TickDuration::from_millis(milliseconds(grace)));
         if grace.is_some_and(|grace| grace.0 > ttl.0 / 2) {
@@ -153,7 +153,7 @@ async fn run(
         print_error(&format!("{names} was not given back, and is free when its time is over"), &error);
     }
     match outcome {
-        RunOutcome::NotStarted(error) => Err(program::run_failure(&command[0], &error)),
+        RunOutcome::NotStarted(error) => Err(program_check::exec_failure(&command[0], &error)),
         _ => Ok(code.into()),
     }
 }
@@ -187,7 +187,7 @@ async fn hold(
 async fn interruption(signals: &mut Signals) -> Signal {
     loop {
         match signals.next().await {
-            Signal::TSTP => terminal::stop_job(),
+            Signal::TSTP => terminal::suspend_self(),
             signal @ (Signal::INT | Signal::TERM | Signal::HUP | Signal::QUIT) => return signal,
             _ => {}
         }

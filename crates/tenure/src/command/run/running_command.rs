@@ -5,13 +5,13 @@ use std::io;
 use rustix::process::Signal;
 use tenure_client::HeldLease;
 
-use super::terminal::{Terminal, stop_job};
+use super::terminal::{Terminal, suspend_self};
 use crate::exit;
-use crate::message::print_stderr;
 use crate::process_supervisor::timer::{Timer, now};
 use crate::process_supervisor::{
     CommandExit, DescendantPolicy, Signals, SupervisedProcess, TerminationMargins, WatchdogReport,
 };
+use crate::terminal_message::print_stderr;
 
 /// How long a killed command may take to be gone before it is given up: microseconds.
 const KILL_TIMEOUT_MICROSECONDS: u64 = 10_000_000;
@@ -47,7 +47,7 @@ impl<'a> RunningCommand<'a> {
         margins: TerminationMargins,
         environment: Vec<(String, String)>,
     ) -> Self {
-        guarded.start(guard.deadline(), margins, DescendantPolicy::Daemons, environment).await;
+        guarded.start(guard.deadline(), margins, DescendantPolicy::KeepDaemons, environment).await;
         Self { guarded, guard, signals, terminal: Terminal::from_standard_input(), margins, lost: None }
     }
 
@@ -64,11 +64,11 @@ impl<'a> RunningCommand<'a> {
                     self.pass_on(signal).await;
                     continue;
                 }
-                deadline = self.guard.deadline_changed() => {
+                deadline = self.guard.wait_for_new_deadline() => {
                     self.guarded.move_deadline(deadline).await;
                     continue;
                 }
-                why = self.guard.lost(), if self.lost.is_none() => {
+                why = self.guard.wait_until_lost(), if self.lost.is_none() => {
                     self.lose(why.to_string());
                     self.guarded.terminate().await;
                     continue;
@@ -130,7 +130,7 @@ impl<'a> RunningCommand<'a> {
             if let (Some(terminal), Some(group)) = (&self.terminal, group) {
                 terminal.reclaim_foreground(group);
             }
-            stop_job();
+            suspend_self();
             if let (Some(terminal), Some(group)) = (&self.terminal, group) {
                 terminal.set_initial_foreground(group);
             }

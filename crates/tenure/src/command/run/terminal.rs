@@ -9,7 +9,7 @@ use rustix::process::{Pid, Signal, getpgid, getpgrp, getpid, getppid, getsid, ki
 use rustix::termios::{OptionalActions, Termios, tcgetattr, tcgetpgrp, tcsetattr, tcsetpgrp};
 
 use crate::exit;
-use crate::message::print_error;
+use crate::terminal_message::print_error;
 
 #[derive(Debug)]
 pub struct Terminal {
@@ -69,7 +69,7 @@ impl Terminal {
 }
 
 /// Stops this process as Ctrl-Z stops others, until somebody lets it go on; not at all, if there is nobody who would.
-pub fn stop_job() {
+pub fn suspend_self() {
     let parent = getppid();
     let is_in_a_shell = parent.is_some_and(|parent| {
         getsid(Some(parent)) == getsid(None) && getpgid(Some(parent)).is_ok_and(|group| group != getpgrp())

@@ -10,7 +10,7 @@ use tenure_api::Lease;
 use tenure_client::QueuePosition;
 
 use crate::duration::{format_short, milliseconds};
-use crate::message::{Progress, print_stderr};
+use crate::terminal_message::{ProgressLine, print_stderr};
 
 /// How often a log hears that somebody still waits.
 const PLAIN_INTERVAL: Duration = Duration::from_secs(60);
@@ -21,7 +21,7 @@ pub struct WaitProgress(Option<Arc<Mutex<Option<ProgressOutput>>>>);
 
 #[derive(Debug)]
 enum ProgressOutput {
-    Line(Progress),
+    Line(ProgressLine),
     /// How long it had waited when it last said so.
     Plain(Option<Duration>),
 }
@@ -30,7 +30,7 @@ impl WaitProgress {
     pub fn new(is_silent: bool) -> Self {
         let shown = || {
             if std::io::stderr().is_terminal() {
-                ProgressOutput::Line(Progress::new())
+                ProgressOutput::Line(ProgressLine::new())
             } else {
                 ProgressOutput::Plain(None)
             }

@@ -66,7 +66,7 @@ impl Start {
         })?;
         match &session {
             Some(session) => format.print(session, view::fields)?,
-            None => format.print(&accepted, view::accepted)?,
+            None => format.print(&accepted, view::accepted_intent_table)?,
         }
         session.map_or(Ok(()), |session| wait::check_outcome(&session))
     }
@@ -122,7 +122,7 @@ impl Stop {
         })?;
         match &session {
             Some(session) => self.format.print(session, view::fields)?,
-            None => self.format.print(&accepted, view::accepted)?,
+            None => self.format.print(&accepted, view::accepted_intent_table)?,
         }
         Ok(())
     }

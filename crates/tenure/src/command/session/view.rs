@@ -57,7 +57,7 @@ pub fn fields(session: &IntentSessionView) -> Table {
 }
 
 /// What an intent became, or where a session is that was asked to end.
-pub fn accepted(accepted: &AcceptedIntent) -> Table {
+pub fn accepted_intent_table(accepted: &AcceptedIntent) -> Table {
     let mut table = Table::default();
     table.field("session", &accepted.session_id);
     table.field("state", &accepted.state);

@@ -6,8 +6,8 @@ use tenure_api::ApiTokenRequest;
 use crate::client::with_client;
 use crate::duration::parse_milliseconds;
 use crate::failure::Failure;
-use crate::message::print_stderr;
 use crate::output::{write_json, write_text};
+use crate::terminal_message::print_stderr;
 
 /// Makes a token and prints its secret, which is shown this one time only.
 ///

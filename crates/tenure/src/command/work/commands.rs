@@ -12,7 +12,7 @@ use tenure_api::{
 use super::arguments::{BudgetArguments, IdempotencyKeyArguments, ScopeArguments};
 use super::view;
 use crate::client::with_client;
-use crate::command::lease_token::LeaseToken;
+use crate::command::lease_token::LeaseTokenArguments;
 use crate::duration::parse_milliseconds;
 use crate::failure::Failure;
 use crate::output::Format;
@@ -90,7 +90,7 @@ pub struct Derive {
     #[command(flatten)]
     key: IdempotencyKeyArguments,
     #[command(flatten)]
-    token: LeaseToken,
+    token: LeaseTokenArguments,
     /// Write the new lease's token to this file, which only its owner can read, and not to standard output
     #[arg(long, value_name = "FILE")]
     new_token_file: Option<PathBuf>,
@@ -140,7 +140,7 @@ pub struct Spend {
     #[command(flatten)]
     key: IdempotencyKeyArguments,
     #[command(flatten)]
-    token: LeaseToken,
+    token: LeaseTokenArguments,
     #[command(flatten)]
     format: Format,
 }
@@ -176,7 +176,7 @@ pub struct Release {
     #[arg(value_name = "LEASE")]
     lease_id: String,
     #[command(flatten)]
-    token: LeaseToken,
+    token: LeaseTokenArguments,
     #[command(flatten)]
     format: Format,
 }

@@ -11,7 +11,7 @@ use super::acquire::{acquire_all, files_held_below, ignored_files_held};
 use super::attribution::CallOwner;
 use super::listener_loop::PendingCall;
 use super::path_classifier::LeaseRequirement;
-use super::repositories::linked_worktrees;
+use super::repository_lifecycle::linked_worktrees;
 use super::syscall_policy::{FileChange, FileChanges, SyscallVerdict};
 use super::{SupervisorState, folder_rename, process_tree};
 use crate::daemon::start;

@@ -8,7 +8,7 @@ use parking_lot::Mutex;
 use tenure_gate::process::{
     Ancestor, ProcessId, detect_agent, nearest_known_agent, process_of_thread, start_time,
 };
-use tenure_gate::syscall_effects::Program;
+use tenure_gate::syscall_effects::ExecutedProgram;
 
 const MAX_THREADS: usize = 10_000;
 
@@ -41,7 +41,7 @@ impl CallAttribution {
     }
 
     /// A program is about to run.
-    pub fn record_exec(&self, program: &Program) {
+    pub fn record_exec(&self, program: &ExecutedProgram) {
         let text = |text: &std::ffi::OsString| text.to_string_lossy().into_owned();
         let file = text(&program.file.text);
         let name = Path::new(&file).file_name().map(|name| name.to_string_lossy().into_owned());

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use tenure_gate::git::{GitError, GitImpact, predict_impact};
 use tenure_gate::paths::tree_above;
-use tenure_gate::syscall_effects::Program;
+use tenure_gate::syscall_effects::ExecutedProgram;
 
 use super::acquire::{acquire_all, files_held_below};
 use super::answer::{CallDenial, acquire_for_call};
@@ -22,7 +22,7 @@ pub async fn acquire_for_git(
     watched: &Arc<SupervisorState>,
     owner: CallOwner,
     (thread, process): (u32, u32),
-    program: Program,
+    program: ExecutedProgram,
 ) -> Result<(), CallDenial> {
     let prediction = tokio::task::spawn_blocking(move || {
         let folder = std::fs::read_link(format!("/proc/{thread}/cwd")).unwrap_or_else(|_| PathBuf::from("/"));

@@ -6,7 +6,7 @@
 //! scope     which files are somebody's at all        granted   what was granted and still is
 //! owners    whose call it is                         changed   whether a file changed since its writer began
 //! asking    what is not known is found out, the call answered    acquiring, speaking   the server is asked, and for whom
-//! git, folders, repositories   many files at once
+//! git, folders, repository_lifecycle   many files at once
 //! telling   what is said on standard error           family, orphans   who ended or stopped, and who must end
 //! writing   to whoever may not read it
 //! ```
@@ -23,7 +23,7 @@ mod orphan_processes;
 mod path_classifier;
 pub mod process_tree;
 mod reporter;
-mod repositories;
+mod repository_lifecycle;
 mod requests;
 mod supervisor;
 mod syscall_policy;
@@ -46,13 +46,13 @@ use tokio::sync::Semaphore;
 use self::attribution::CallAttribution;
 use self::grant_cache::GrantCache;
 use self::path_classifier::PathClassifier;
-use self::reporter::Reporter;
+use self::reporter::StderrReporter;
 use self::supervisor::SyscallSupervisor;
 use super::protocol::SupervisorReport;
 use super::session_selector::SessionSelector;
 use crate::daemon::{AutostartClient, RequestError};
 use crate::process_supervisor::MessageStream;
-use crate::{descriptors, exit};
+use crate::{exit, fd_transfer};
 
 /// How long an answer of the server may take.
 const RESPONSE_TIMEOUT: Duration = Duration::from_secs(12);
@@ -67,7 +67,7 @@ pub struct SupervisorState {
     grants: Mutex<GrantCache>,
     /// Or why nobody can be asked.
     client: Result<AutostartClient, String>,
-    reporter: Reporter,
+    reporter: StderrReporter,
     selector: SessionSelector,
     /// What we are called if nobody names a session.
     own_name: String,
@@ -93,7 +93,7 @@ pub fn run(words: &[OsString]) -> ExitCode {
     let inherited = inherited();
     let run = || -> io::Result<()> {
         let stream = UnixStream::from(io::stdin().as_fd().try_clone_to_owned()?);
-        let standard = descriptors::receive(&stream)?;
+        let standard = fd_transfer::receive(&stream)?;
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
         let kept = runtime.block_on(async {
             let mut launcher = MessageStream::new(stream)?;

@@ -19,7 +19,7 @@ pub fn reap(mut ended: impl FnMut(Pid, WaitStatus)) -> bool {
 }
 
 /// By which signal this child of ours was stopped, if it was since the last look.
-pub fn stop_signal(child: Pid) -> Option<i32> {
+pub fn signal_that_stopped(child: Pid) -> Option<i32> {
     let stopped = waitid(WaitId::Pid(child), WaitIdOptions::STOPPED | WaitIdOptions::NOHANG);
     stopped.ok().flatten()?.stopping_signal()
 }

@@ -23,7 +23,7 @@ const MAX_RECENT: usize = 1_000;
 type Reader = Option<(u64, u64)>;
 
 #[derive(Debug)]
-pub struct Reporter {
+pub struct StderrReporter {
     /// The command's standard error, until it ends: whoever waits for the end of a pipe must not wait for us.
     errors: Mutex<Option<Arc<File>>>,
     recent: Mutex<HashMap<(Reader, String), u64>>,
@@ -31,7 +31,7 @@ pub struct Reporter {
     blocked: Mutex<HashSet<Reader>>,
 }
 
-impl Reporter {
+impl StderrReporter {
     pub fn new(errors: File) -> Self {
         Self {
             errors: Mutex::new(Some(Arc::new(errors))),

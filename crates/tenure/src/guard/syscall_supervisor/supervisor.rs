@@ -25,18 +25,18 @@ use tokio::sync::{Semaphore, mpsc};
 
 use super::attribution::CallAttribution;
 use super::path_classifier::PathClassifier;
-use super::reporter::Reporter;
+use super::reporter::StderrReporter;
 use super::{
     MAX_CONCURRENT_CALLS, RESPONSE_TIMEOUT, SupervisorState, answer, change_time, listener_loop,
     orphan_processes, process_tree, requests, task, unavailable_message,
 };
 use crate::daemon::AutostartClient;
-use crate::exit::ProcessExit;
+use crate::exit::AsyncExitWatch;
 use crate::guard::EXEC_SUBCOMMAND;
 use crate::guard::protocol::{SupervisorCommand, SupervisorReport};
 use crate::guard::session_selector::SessionSelector;
 use crate::process_supervisor::{CommandExit, MessageStream, Signals};
-use crate::{descriptors, exit};
+use crate::{exit, fd_transfer};
 
 /// How often is looked again where somebody could not be let go of.
 const REAP_RETRY_INTERVAL: Duration = Duration::from_millis(20);
@@ -87,7 +87,7 @@ impl SyscallSupervisor {
         // writing to it fails; nobody is stopped or ended for that.
         SigSet::from_iter([Named::SIGTTOU, Named::SIGXFSZ]).thread_block()?;
         drop(process);
-        descriptors::send(&ours, &[input.as_fd(), output.as_fd(), errors.as_fd()])?;
+        fd_transfer::send(&ours, &[input.as_fd(), output.as_fd(), errors.as_fd()])?;
         let listener = receive_listener(&mut ours, &mut child)?;
         // The command has what was inherited; whoever waits for its end must not wait for us.
         for number in inherited {
@@ -104,7 +104,7 @@ impl SyscallSupervisor {
             scope: PathClassifier::default(),
             grants: Mutex::default(),
             client: AutostartClient::new(RESPONSE_TIMEOUT).map_err(unavailable_message),
-            reporter: Reporter::new(File::from(errors)),
+            reporter: StderrReporter::new(File::from(errors)),
             selector: naming,
             own_name: format!("guard-{}", std::process::id()),
             command: child.id(),
@@ -132,7 +132,7 @@ impl SyscallSupervisor {
 
     /// Watches until nobody is left.
     pub async fn run(mut self, mut link: MessageStream) -> io::Result<()> {
-        let above = ProcessExit::new(self.state.attribution.ancestor_agent());
+        let above = AsyncExitWatch::new(self.state.attribution.ancestor_agent());
         let mut has_launcher = true;
         let mut looks = tokio::time::interval(LIVENESS_CHECK_INTERVAL);
         loop {
@@ -201,7 +201,7 @@ impl SyscallSupervisor {
         if !self.is_running {
             return;
         }
-        if let Some(signal) = process_tree::stop_signal(self.command) {
+        if let Some(signal) = process_tree::signal_that_stopped(self.command) {
             self.is_stopped = true;
             let _ = link.send(&SupervisorReport::Stopped { signal, at: now() }).await;
         } else if self.is_stopped && !process_tree::is_stopped(self.command) {
@@ -236,7 +236,7 @@ fn how(status: WaitStatus) -> CommandExit {
 
 /// The listener, or why there is none.
 fn receive_listener(stream: &mut UnixStream, child: &mut Child) -> io::Result<OwnedFd> {
-    match descriptors::receive(stream) {
+    match fd_transfer::receive(stream) {
         Ok([listener]) => Ok(listener),
         Err(error) => {
             let mut number = [0; 4];

@@ -6,15 +6,17 @@ use std::path::{Path, PathBuf};
 use rustix::io::Errno;
 use tenure_client::boot_microseconds as now;
 use tenure_gate::git::changes_many_files;
-use tenure_gate::syscall_effects::{self, PathArgument, PathChange, PathState, Program, SyscallEffect};
+use tenure_gate::syscall_effects::{
+    self, ExecutedProgram, PathArgument, PathChange, PathState, SyscallEffect,
+};
 use tenure_seccomp::{Notification, ProcessMemory, Syscall};
 
 use super::SupervisorState;
 use super::attribution::CallOwner;
 use super::path_classifier::LeaseRequirement;
-use super::repositories::changed_repository;
+use super::repository_lifecycle::created_or_removed_repository;
 use crate::daemon;
-use crate::guard::detection;
+use crate::guard::nested_guard;
 
 /// What is to be done about a call.
 #[derive(Debug)]
@@ -27,7 +29,7 @@ pub enum SyscallVerdict {
     Unfollowed(Errno),
     AcquireFirst(FileChanges),
     /// Git is about to change many files at once.
-    Git(Program),
+    Git(ExecutedProgram),
     /// Somebody who is watched wants to start the server, which must not be watched.
     StartServer,
 }
@@ -88,15 +90,15 @@ pub fn evaluate(watched: &SupervisorState, call: &Notification) -> SyscallVerdic
     }
 }
 
-fn executes(watched: &SupervisorState, thread: u32, program: Program) -> SyscallVerdict {
+fn executes(watched: &SupervisorState, thread: u32, program: ExecutedProgram) -> SyscallVerdict {
     watched.attribution.record_exec(&program);
     watched.attribution.forget_thread(thread);
     let is = |place: usize, word: &str| program.arguments.get(place).is_some_and(|found| found == word);
     if is(0, "tenure") && is(1, daemon::DETACHED) {
         return SyscallVerdict::StartServer;
     }
-    if is(0, "tenure") && is(1, detection::PROBE_ARGUMENT) {
-        return SyscallVerdict::Fail(detection::GUARDED_ERRNO);
+    if is(0, "tenure") && is(1, nested_guard::PROBE_ARGUMENT) {
+        return SyscallVerdict::Fail(nested_guard::GUARDED_ERRNO);
     }
     if program.may_be_git() && changes_many_files(&program.arguments) {
         SyscallVerdict::Git(program)
@@ -151,7 +153,7 @@ fn changes(
     // The name that a folder gets is no file.
     let is_folder_moved = !changes.moved.is_empty();
     for (name, seen) in names.iter().zip(seen) {
-        let turned = changed_repository(call, name, &seen, || is_git(thread));
+        let turned = created_or_removed_repository(call, name, &seen, || is_git(thread));
         changes
             .changed_repositories
             .extend(turned.filter(|folder| !watched.scope.can_change_repository(owner, folder)));

@@ -24,9 +24,9 @@ use self::termination_plan::{TerminationPlan, TerminationStep};
 use super::protocol::{DescendantPolicy, MessageStream, WatchdogCommand, WatchdogReport};
 use super::signals::Signals;
 use super::timer::{Timer, now};
-use crate::descriptors;
 use crate::exit;
-use crate::message::print_error;
+use crate::fd_transfer;
+use crate::terminal_message::print_error;
 
 /// How often to look for somebody who lives on, while everybody is being killed: microseconds.
 const KILL_ROUND_MICROSECONDS: u64 = 20_000;
@@ -38,7 +38,7 @@ pub const SUBCOMMAND: &str = "__watchdog";
 pub fn run(command: &[OsString]) -> ExitCode {
     let watch = || -> io::Result<()> {
         let stream = UnixStream::from(io::stdin().as_fd().try_clone_to_owned()?);
-        let standard = descriptors::receive(&stream)?;
+        let standard = fd_transfer::receive(&stream)?;
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
         runtime.block_on(async { watch(MessageStream::new(stream)?, standard, command).await })
     };

@@ -3,11 +3,11 @@
 use crate::kernel::agent::{AgentEvent, AgentOutcome, AgentRank, AgentWait, DeclareManifest};
 use crate::kernel::decision_builder::DecisionBuilder;
 use crate::kernel::event::Event;
-use crate::kernel::lease_request::{LeaseRequest, maximal_requests};
+use crate::kernel::lease_request::{LeaseRequest, drop_covered_requests};
 use crate::kernel::limits::MAX_PRIORITY;
 use crate::kernel::name::Holder;
+use crate::kernel::newtypes::Ticket;
 use crate::kernel::outcome::Rejection;
-use crate::kernel::value::Ticket;
 use crate::kernel::wait_die::WaitDieVerdict;
 use crate::rules::names::{InvalidInput, check_name};
 use crate::rules::overlap::is_hierarchical;
@@ -21,7 +21,7 @@ pub(super) fn declare(
     draft.check_not_in_restore_quarantine()?;
     check(draft, declare)?;
     super::check_agent_holder(draft, &declare.agent, &declare.principal)?;
-    maximal_requests(&declare.requests).for_each(|request| draft.expire_and_serve(&request.resource));
+    drop_covered_requests(&declare.requests).for_each(|request| draft.expire_and_serve(&request.resource));
     draft.time_out_waiting_agents(usize::MAX);
     // Whether its attempt goes on is known only once everybody knows what it has lost.
     draft.expire_leases_of(&declare.agent);
@@ -32,7 +32,7 @@ pub(super) fn declare(
     }
     let answer = judge(draft, declare, &rank)?;
     draft.reevaluate_agents();
-    Ok(draft.final_outcome(&declare.agent, answer))
+    Ok(draft.final_agent_outcome(&declare.agent, answer))
 }
 
 fn judge(
@@ -106,7 +106,8 @@ fn enqueue(
     draft.push(Event::Agent(Box::new(AgentEvent::Waits(pending.clone()))));
     draft.new_agent_wait = Some(pending);
     // Whoever younger waits for something of it would wait for an older one now.
-    maximal_requests(&declare.requests).for_each(|request| draft.mark_affected_for_agents(&request.resource));
+    drop_covered_requests(&declare.requests)
+        .for_each(|request| draft.mark_affected_for_agents(&request.resource));
     Ok(AgentOutcome::Wait { ticket, position, until, blocked_by })
 }
 
@@ -209,7 +210,7 @@ fn are_same_requests(one: &[LeaseRequest], other: &[LeaseRequest]) -> bool {
 }
 
 fn position(draft: &DecisionBuilder<'_>, declare: &DeclareManifest, rank: &AgentRank) -> usize {
-    let around = maximal_requests(&declare.requests)
+    let around = drop_covered_requests(&declare.requests)
         .flat_map(|request| draft.waiting_agents_conflicting(&request.resource, request.mode));
     let mut older: Vec<_> =
         around.filter(|pending| pending.rank < *rank).map(|pending| pending.ticket).collect();

@@ -10,8 +10,8 @@ use crate::kernel::file::{
     UncommittedFile,
 };
 use crate::kernel::name::{Holder, Resource};
+use crate::kernel::newtypes::Nonce;
 use crate::kernel::outcome::Rejection;
-use crate::kernel::value::Nonce;
 
 /// What the session has already, and what those above it have, counts as granted.
 pub(super) fn acquire(

@@ -88,7 +88,7 @@ fn check(session: &FileSessionInfo) -> Result<(), Rejection> {
 
 fn check_can_start_session(draft: &DecisionBuilder<'_>, session: &FileSessionInfo) -> Result<(), Rejection> {
     let state = draft.state;
-    let holds = state.find_holder(&session.id).is_some_and(|slot| !state.is_idle(slot));
+    let holds = state.find_holder(&session.id).is_some_and(|slot| !state.is_holder_idle(slot));
     let is_free = state.can_use_holder(&session.id, &files_principal(), draft.now)
         && !holds
         && state.agent(&session.id).is_none()

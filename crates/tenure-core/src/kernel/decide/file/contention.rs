@@ -11,8 +11,8 @@ use crate::kernel::lease_request::LeaseRequest;
 use crate::kernel::limits::{MAX_REPORTED_CYCLE, MAX_RETRY_TICKETS_PER_SESSION};
 use crate::kernel::mode::LeaseMode;
 use crate::kernel::name::Holder;
+use crate::kernel::newtypes::{Tick, Ticket};
 use crate::kernel::outcome::Rejection;
-use crate::kernel::value::{Tick, Ticket};
 use crate::rules::time::is_expired;
 
 /// Asking again meets the same ticket and starts no new timer. Only what is asked at or after the end of that timer is the

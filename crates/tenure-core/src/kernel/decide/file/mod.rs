@@ -18,9 +18,9 @@ use crate::kernel::limits::{
 };
 use crate::kernel::mode::LeaseMode;
 use crate::kernel::name::{Holder, Resource};
+use crate::kernel::newtypes::{Fence, Nonce};
 use crate::kernel::outcome::{CommandOutcome, Rejection};
 use crate::kernel::state::LeaseEntry;
-use crate::kernel::value::{Fence, Nonce};
 use crate::rules::names::InvalidInput;
 use crate::rules::overlap::ResourcePattern;
 
@@ -33,18 +33,22 @@ pub(super) fn decide(
             activity::record_activity(draft, session, *sign)
         }
         FileCommand::Acquire(acquire) => acquire::acquire(draft, acquire),
-        FileCommand::Commit { sessions, resources } => session_lifecycle::commit(draft, sessions, resources),
+        FileCommand::Commit { sessions, resources } => {
+            session_lifecycle::release_committed_files(draft, sessions, resources)
+        }
         FileCommand::ReleaseIdle { session, turn_ended_at, keep } => {
             session_lifecycle::release_idle(draft, session, *turn_ended_at, keep)
         }
-        FileCommand::End { sessions, end, detail } => session_lifecycle::end(draft, sessions, *end, detail),
+        FileCommand::End { sessions, end, detail } => {
+            session_lifecycle::end_sessions(draft, sessions, *end, detail)
+        }
         FileCommand::Adopt { from, to } => session_lifecycle::replace_session(draft, from, to),
         FileCommand::Give { file, to, by } => session_lifecycle::give(draft, file, to, by),
         FileCommand::ForceRelease { resources, by, detail } => {
             session_lifecycle::force_release(draft, resources, by, detail)
         }
         FileCommand::Resume { report, file, checked } => {
-            session_lifecycle::resume(draft, *report, file, checked)
+            session_lifecycle::resume_blocked_session(draft, *report, file, checked)
         }
         FileCommand::RecordViolation { resource, session, detail } => {
             session_lifecycle::record_violation(draft, resource, session.as_ref(), detail)
@@ -91,7 +95,7 @@ impl<'a> DecisionBuilder<'a> {
     ) -> Result<Fence, Rejection> {
         let request = LeaseRequest::new(resource.clone(), LeaseMode::Exclusive, FILE_LEASE_TTL, nonce);
         let principal = files_principal();
-        self.issue(Grant {
+        self.issue_lease(Grant {
             holder: session,
             principal: &principal,
             request: &request,

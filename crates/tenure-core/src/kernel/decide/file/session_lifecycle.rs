@@ -11,15 +11,15 @@ use crate::kernel::file::{
 };
 use crate::kernel::mode::LeaseMode;
 use crate::kernel::name::{Holder, Principal, Resource};
+use crate::kernel::newtypes::{Tick, Ticket};
 use crate::kernel::outcome::Rejection;
 use crate::kernel::state::LeaseEntry;
-use crate::kernel::value::{Tick, Ticket};
 use crate::lease::ReleaseReason;
 use crate::rules::names::InvalidInput;
 use crate::rules::time::is_expired;
 
 /// Whoever is below them ends first. Those that are not known ended before.
-pub(super) fn end(
+pub(super) fn end_sessions(
     draft: &mut DecisionBuilder<'_>,
     sessions: &[Holder],
     end: FileSessionEnd,
@@ -200,7 +200,7 @@ pub(super) fn replace_session(
     Ok(FileOutcome::Acknowledged)
 }
 
-pub(super) fn resume(
+pub(super) fn resume_blocked_session(
     draft: &mut DecisionBuilder<'_>,
     report: Ticket,
     file: &FileRequest,
@@ -254,7 +254,7 @@ fn held_rejection(
 }
 
 /// What subagents have counts as their session's: nobody can tell who of them committed.
-pub(super) fn commit(
+pub(super) fn release_committed_files(
     draft: &mut DecisionBuilder<'_>,
     sessions: &[Holder],
     resources: &[Resource],

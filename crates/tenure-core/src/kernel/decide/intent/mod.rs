@@ -9,16 +9,16 @@ use crate::kernel::decision_builder::{DecisionBuilder, Grant, QueuePosition};
 use crate::kernel::event::{Event, RevocationCause};
 use crate::kernel::intent::{
     AcceptIntent, IntentAcceptance, IntentCommand, IntentEvent, IntentOutcome, IntentSession,
-    IntentSessionEnd, IntentSessionState, KeepAliveOutcome, LEADER_LOCK, ORCHESTRATOR_PRINCIPAL, TakeSession,
-    orchestrator_principal, tuner_resource, tuner_slot,
+    IntentSessionEnd, IntentSessionState, KeepAliveOutcome, LEADER_LOCK, ORCHESTRATOR_PRINCIPAL,
+    TakeIntentSession, orchestrator_principal, tuner_resource, tuner_slot,
 };
 use crate::kernel::lease_request::{Alternatives, LeaseRequest};
 use crate::kernel::limits::MAX_INTENT_SESSIONS_PER_COMMAND;
 use crate::kernel::mode::LeaseMode;
 use crate::kernel::name::{Holder, Principal, Resource};
+use crate::kernel::newtypes::{Fence, Nonce, Tick, TickDuration};
 use crate::kernel::outcome::{CommandOutcome, Rejection};
 use crate::kernel::state::{KernelState, LeaseEntry};
-use crate::kernel::value::{Fence, Nonce, Tick, TickDuration};
 use crate::rules::names::{InvalidInput, stored_id};
 use crate::rules::time::extends;
 
@@ -109,7 +109,16 @@ fn accept(draft: &mut DecisionBuilder<'_>, accept: &AcceptIntent) -> Result<Inte
         draft.check_may_grant()?;
         let (holder, principal, resource) = (&accept.session, &orchestrator_principal(), &request.resource);
         let (key, ticket, continues, authority) = (None, None, None, None);
-        draft.issue(Grant { holder, principal, request, resource, key, ticket, continues, authority })?;
+        draft.issue_lease(Grant {
+            holder,
+            principal,
+            request,
+            resource,
+            key,
+            ticket,
+            continues,
+            authority,
+        })?;
     }
     draft.push(Event::Intent(Box::new(IntentEvent::Accepted(IntentAcceptance {
         session: accept.session.clone(),
@@ -129,20 +138,20 @@ fn existing_session<'a>(draft: &mut DecisionBuilder<'a>, accept: &AcceptIntent) 
     let keys = [Some(accept.key), accept.previous_key].into_iter().flatten();
     let kind = accept.intent.target.kind();
     let mut sessions = keys.filter_map(|key| state.intent_session_by_key(key, kind));
-    sessions.find(|session| draft.outcome_if_ended(session).is_none())
+    sessions.find(|session| draft.ended_intent_session_outcome(session).is_none())
 }
 
 fn check_can_start_session(draft: &DecisionBuilder<'_>, accept: &AcceptIntent) -> Result<(), Rejection> {
     draft.check_has_space()?;
     let limits = draft.state.limits();
-    let (live, bytes) = draft.active_intent_session_usage();
+    let (live, bytes) = draft.active_intent_session_count_and_size();
     let own = IntentSession::byte_size_of(&accept.session, &accept.intent, &accept.principal);
     if live >= limits.max_intent_sessions || bytes + own > limits.max_intent_session_bytes {
         return Err(Rejection::TooManySessions { max: limits.max_intent_sessions });
     }
     // What it holds is found by its name, so that has to be nobody's.
     let (state, id) = (draft.state, &accept.session);
-    let is_busy = state.find_holder(id).is_some_and(|holder| !state.is_idle(holder));
+    let is_busy = state.find_holder(id).is_some_and(|holder| !state.is_holder_idle(holder));
     if state.intent_session(id).is_some()
         || state.file_session(id).is_some()
         || is_busy
@@ -170,9 +179,9 @@ fn check_is_free(draft: &mut DecisionBuilder<'_>, request: &LeaseRequest) -> Res
 
 /// First the target, then the first tuner that is free. What the session has already is refreshed: a take may be
 /// repeated.
-fn take(draft: &mut DecisionBuilder<'_>, take: &TakeSession) -> Result<IntentOutcome, Rejection> {
+fn take(draft: &mut DecisionBuilder<'_>, take: &TakeIntentSession) -> Result<IntentOutcome, Rejection> {
     let session = owned_session(draft, &take.session, take.leader)?;
-    if let Some(outcome) = draft.outcome_if_ended(session) {
+    if let Some(outcome) = draft.ended_intent_session_outcome(session) {
         return Ok(outcome);
     }
     match session.state {
@@ -210,7 +219,7 @@ fn take(draft: &mut DecisionBuilder<'_>, take: &TakeSession) -> Result<IntentOut
 }
 
 /// What is wrong with the request is no reason to end the session.
-fn check(draft: &DecisionBuilder<'_>, take: &TakeSession) -> Result<(), Rejection> {
+fn check(draft: &DecisionBuilder<'_>, take: &TakeIntentSession) -> Result<(), Rejection> {
     let max = draft.state.limits().max_alternatives;
     if usize::try_from(take.slots).is_ok_and(|slots| slots <= max) {
         return super::acquire::check_ttl(draft, take.ttl);
@@ -236,7 +245,7 @@ fn blocking_holder(
 
 /// What the session needs; nothing, if there are no tuners and it needs one.
 fn session_requests(
-    take: &TakeSession,
+    take: &TakeIntentSession,
     session: &IntentSession,
     resource: Resource,
 ) -> Option<Vec<LeaseRequest>> {
@@ -261,7 +270,7 @@ fn session_requests(
 
 fn start(
     draft: &mut DecisionBuilder<'_>,
-    take: &TakeSession,
+    take: &TakeIntentSession,
     session: &IntentSession,
     leases: Vec<Fence>,
 ) -> IntentOutcome {
@@ -306,7 +315,7 @@ fn run(
 ) -> Result<IntentOutcome, Rejection> {
     check_detail(process)?;
     let session = owned_session(draft, session, guard)?;
-    if let Some(outcome) = draft.outcome_if_ended(session) {
+    if let Some(outcome) = draft.ended_intent_session_outcome(session) {
         return Ok(outcome);
     }
     draft.check_not_in_restore_quarantine()?;
@@ -348,7 +357,7 @@ fn keep_alive_one(
     ttl: TickDuration,
 ) -> KeepAliveOutcome {
     let Ok(session) = owned_session(draft, session, guard) else { return KeepAliveOutcome::Lost };
-    if draft.outcome_if_ended(session).is_some() || !session.state.is_taken() {
+    if draft.ended_intent_session_outcome(session).is_some() || !session.state.is_taken() {
         return KeepAliveOutcome::Lost;
     }
     let leases = draft.active_leases_of(&session.id);
@@ -377,7 +386,7 @@ fn finish(
 ) -> Result<IntentOutcome, Rejection> {
     check_detail(detail)?;
     let session = owned_session(draft, session, guard)?;
-    if let Some(outcome) = draft.outcome_if_ended(session) {
+    if let Some(outcome) = draft.ended_intent_session_outcome(session) {
         return Ok(outcome);
     }
     // One that was never taken cannot have been carried out: whoever says so knows another ledger.
@@ -394,7 +403,7 @@ fn stop(
     by: &Principal,
 ) -> Result<IntentOutcome, Rejection> {
     let session = find_session(draft, session)?;
-    if let Some(outcome) = draft.outcome_if_ended(session) {
+    if let Some(outcome) = draft.ended_intent_session_outcome(session) {
         return Ok(outcome);
     }
     match session.state {
@@ -426,7 +435,7 @@ fn wipe(
     for id in sessions {
         let Some(session) = state.intent_session(id) else { continue };
         let is_foreign = session.worker.as_ref().is_some_and(|(_, taken)| *taken != guard);
-        if !session.state.is_taken() || !is_foreign || draft.outcome_if_ended(session).is_some() {
+        if !session.state.is_taken() || !is_foreign || draft.ended_intent_session_outcome(session).is_some() {
             continue;
         }
         draft.push_intent_session_end(session, IntentSessionEnd::WorkerRestarted, "its worker was gone");

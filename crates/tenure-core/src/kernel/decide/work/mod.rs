@@ -11,9 +11,9 @@ use crate::kernel::lease_request::LeaseRequest;
 use crate::kernel::limits::{MAX_DERIVATION_DEPTH, MAX_DESCENDANTS};
 use crate::kernel::mode::LeaseMode;
 use crate::kernel::name::Principal;
+use crate::kernel::newtypes::Fence;
 use crate::kernel::outcome::{CommandOutcome, Rejection};
 use crate::kernel::state::IdempotencyOutcome;
-use crate::kernel::value::Fence;
 use crate::kernel::work::{ClaimWork, DeriveLease, SpendBudget, WorkCommand, WorkEvent};
 
 pub(super) fn decide(
@@ -79,7 +79,7 @@ fn derive(draft: &mut DecisionBuilder<'_>, derive: &DeriveLease) -> Result<Comma
     check_may_hold(draft, &child.holder, &child.principal)?;
     let acquire = to_acquire(child)?;
     // A repeated request finds its child, whatever its parent has left by now.
-    if let Some(answer) = super::acquire::replay_by_key(draft, &acquire)? {
+    if let Some(answer) = super::acquire::find_idempotent_outcome(draft, &acquire)? {
         return Ok(answer);
     }
     let parent = active_lease(draft, derive.parent, Some(&derive.credential))?;
@@ -102,14 +102,14 @@ fn derive(draft: &mut DecisionBuilder<'_>, derive: &DeriveLease) -> Result<Comma
 /// Spending nothing appends nothing, and asks whether the lease lives and allows it.
 fn spend(draft: &mut DecisionBuilder<'_>, spend: &SpendBudget) -> Result<CommandOutcome, Rejection> {
     draft.check_not_in_restore_quarantine()?;
-    if let Some(answer) = replay_by_key(draft, spend)? {
+    if let Some(answer) = find_idempotent_outcome(draft, spend)? {
         return Ok(answer);
     }
     active_lease(draft, spend.lease, Some(&spend.credential))?;
     let work = draft.state.work_lease(spend.lease).ok_or(Rejection::NoAuthority)?;
     spend.amount.check()?;
     spend.purpose.check()?;
-    if !work.authority.scope.contains(&spend.purpose) {
+    if !work.authority.scope.allows(&spend.purpose) {
         return Err(Rejection::from_spend_error(&SpendError::OutOfScope));
     }
     let remaining =
@@ -129,7 +129,7 @@ fn spend(draft: &mut DecisionBuilder<'_>, spend: &SpendBudget) -> Result<Command
 
 /// The first answer to this request, if it was made before under the same key. Keys are those of whom the lease belongs to:
 /// whoever has its token speaks for that one.
-fn replay_by_key(
+fn find_idempotent_outcome(
     draft: &DecisionBuilder<'_>,
     spend: &SpendBudget,
 ) -> Result<Option<CommandOutcome>, Rejection> {

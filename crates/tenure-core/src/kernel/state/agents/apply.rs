@@ -8,9 +8,9 @@ use crate::kernel::lease_request::LeaseRequest;
 use crate::kernel::limits::{AGENT_RETENTION, MAX_IDLE_AGENTS};
 use crate::kernel::mode::LeaseMode;
 use crate::kernel::name::{Holder, Principal};
+use crate::kernel::newtypes::{Fence, Tick, TickDuration, Ticket};
 use crate::kernel::state::apply::ensure;
 use crate::kernel::state::{ApplyError, KernelState, Slot};
-use crate::kernel::value::{Fence, Tick, TickDuration, Ticket};
 use crate::rules::overlap::is_hierarchical;
 use crate::rules::time::{has_duration, is_expired};
 

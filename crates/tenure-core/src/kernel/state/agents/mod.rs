@@ -14,7 +14,7 @@ use crate::kernel::lease_request::LeaseRequest;
 use crate::kernel::limits::Limits;
 use crate::kernel::mode::LeaseMode;
 use crate::kernel::name::{Holder, Principal, Resource};
-use crate::kernel::value::{Fence, Tick, TickDuration, Ticket};
+use crate::kernel::newtypes::{Fence, Tick, TickDuration, Ticket};
 use crate::rules::overlap::overlaps;
 use crate::rules::time::is_expired;
 

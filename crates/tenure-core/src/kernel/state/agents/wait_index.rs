@@ -6,8 +6,8 @@ use crate::kernel::agent::{AgentRank, AgentWait};
 use crate::kernel::lease_request::LeaseRequest;
 use crate::kernel::mode::LeaseMode;
 use crate::kernel::name::Resource;
+use crate::kernel::newtypes::{Tick, Ticket};
 use crate::kernel::state::overlap_index::OverlapIndex;
-use crate::kernel::value::{Tick, Ticket};
 use crate::rules::time::is_expired;
 
 #[derive(Debug, Clone, Default)]

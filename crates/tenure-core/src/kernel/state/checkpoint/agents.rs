@@ -7,8 +7,8 @@ use super::fields::{CheckpointCodec, checkpoint_codec, checkpoint_struct};
 use crate::kernel::agent::{AgentPhase, AgentRank, AgentWait};
 use crate::kernel::lease_request::LeaseRequest;
 use crate::kernel::name::Holder;
+use crate::kernel::newtypes::{Fence, Tick, Ticket};
 use crate::kernel::state::{AgentRecord, KernelState};
-use crate::kernel::value::{Fence, Tick, Ticket};
 use crate::rules::overlap::is_hierarchical;
 
 checkpoint_struct! {
@@ -54,7 +54,7 @@ impl CheckpointDecoder<'_> {
     pub(super) fn decode_agents(&mut self) -> Result<(), RestoreError> {
         let agents = self
             .reader
-            .ascending(|(id, _): &(Holder, AgentRecord)| id.clone(), "agents are not in their order")?;
+            .ascending_list(|(id, _): &(Holder, AgentRecord)| id.clone(), "agents are not in their order")?;
         for (id, agent) in agents {
             self.state.agents.insert(id, agent);
         }
@@ -77,8 +77,9 @@ impl CheckpointDecoder<'_> {
         }
         let fits = self.state.invariant_agents_wait_only_for_younger().is_ok();
         self.reader.ensure(fits, "somebody waits for an older one")?;
-        let touches =
-            self.reader.ascending(|(fence, _): &(Fence, Tick)| *fence, "leases are not in their order")?;
+        let touches = self
+            .reader
+            .ascending_list(|(fence, _): &(Fence, Tick)| *fence, "leases are not in their order")?;
         for (fence, at) in touches {
             self.state.agents.touch(fence, at);
         }

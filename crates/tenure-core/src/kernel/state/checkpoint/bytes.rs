@@ -1,7 +1,7 @@
 //! Numbers and texts as bytes. It knows no leases.
 
 use super::RestoreError;
-use crate::kernel::value::Tick;
+use crate::kernel::newtypes::Tick;
 
 /// Collects bytes and passes them on in pieces: a million leases never stand in memory a second time.
 pub(super) struct CheckpointWriter<'a> {

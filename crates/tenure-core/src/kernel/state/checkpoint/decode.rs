@@ -8,15 +8,15 @@ use crate::kernel::lease_request::{Alternatives, can_be_assigned};
 use crate::kernel::limits::{KEY_RETENTION, Limits};
 use crate::kernel::mode::ModeSet;
 use crate::kernel::name::{Holder, Principal, Resource};
+use crate::kernel::newtypes::{Fence, IdempotencyKey, LedgerTag, Tick, Ticket};
 use crate::kernel::outcome::LeaseEnd;
 use crate::kernel::state::entry::{
-    HolderEntry, IdlePeriod, LeaseEntry, PrincipalEntry, ResourceEntry, SmallList, Terms,
+    HolderEntry, HolderIdlePeriod, LeaseEntry, LeaseTerms, PrincipalEntry, ResourceEntry, SmallList,
 };
 use crate::kernel::state::holder_leases::HolderLeases;
 use crate::kernel::state::retention::{EndedLease, IdempotencyEntry, IdempotencyKeys, IdempotencyOutcome};
 use crate::kernel::state::work_leases::KeyedSpend;
-use crate::kernel::state::{ClockAnchor, ClockState, HashKey, KernelState, Slot};
-use crate::kernel::value::{Fence, IdempotencyKey, LedgerTag, Tick, Ticket};
+use crate::kernel::state::{ClockAnchor, ClockState, HashSeed, KernelState, Slot};
 
 impl KernelState {
     /// The state that [`KernelState::save`] wrote. It holds what [`KernelState::check_invariants`] asks for, whatever the
@@ -25,14 +25,14 @@ impl KernelState {
         bytes: &[u8],
         tag: LedgerTag,
         limits: Limits,
-        key: HashKey,
+        hash_seed: HashSeed,
     ) -> Result<KernelState, RestoreError> {
         let mut take = CheckpointReader::new(bytes);
         let version = take.byte()?;
         if version != VERSION {
             return Err(RestoreError::Version { found: version });
         }
-        let state = KernelState::new(tag, limits, key);
+        let state = KernelState::new(tag, limits, hash_seed);
         let (principals, holders, resources) = (Vec::new(), Vec::new(), Vec::new());
         let mut restoring = CheckpointDecoder { state, reader: take, principals, holders, resources };
         restoring.head()?;
@@ -100,7 +100,7 @@ impl CheckpointDecoder<'_> {
     }
 
     fn leases(&mut self) -> Result<(), RestoreError> {
-        let count = self.reader.count(4 + Terms::MIN_BYTES)?;
+        let count = self.reader.count(4 + LeaseTerms::MIN_BYTES)?;
         // One tree of all ends is made faster than a million insertions into it.
         let mut ends = Vec::with_capacity(count);
         let mut shared = Vec::new();
@@ -110,7 +110,7 @@ impl CheckpointDecoder<'_> {
             self.reader.ensure(fence <= self.state.last_fence, "a lease was never given out")?;
             let holder = self.holder()?;
             let resource = self.resource()?;
-            let terms = Terms::read(&mut self.reader)?;
+            let terms = LeaseTerms::read(&mut self.reader)?;
             ends.push((terms.expires_at, fence));
             self.state.insert_lease(LeaseEntry {
                 fence,
@@ -181,7 +181,7 @@ impl CheckpointDecoder<'_> {
             before = since;
             self.state.last_idle_number += 1;
             let number = self.state.last_idle_number;
-            let slot = self.new_holder(name, principal, Some(IdlePeriod { since, number }));
+            let slot = self.new_holder(name, principal, Some(HolderIdlePeriod { since, number }));
             self.state.idle_holders.insert(number, slot);
         }
         Ok(())
@@ -256,7 +256,7 @@ impl CheckpointDecoder<'_> {
 
     fn ended_leases(&mut self) -> Result<(), RestoreError> {
         let mut before = Tick(0);
-        for _ in 0..self.reader.count(8 + Terms::MIN_BYTES)? {
+        for _ in 0..self.reader.count(8 + LeaseTerms::MIN_BYTES)? {
             let fence = Fence(self.reader.delta(0)?);
             let ended = self.state.by_fence.get(fence).is_none() && self.state.ended_lease(fence).is_none();
             self.reader
@@ -265,7 +265,7 @@ impl CheckpointDecoder<'_> {
             let holder = self.reader.name(Holder::parse)?;
             let principal = self.principal()?;
             let principal = self.state.principals.get(principal).name.clone();
-            let terms = Terms::read(&mut self.reader)?;
+            let terms = LeaseTerms::read(&mut self.reader)?;
             let ended_at = self.reader.past_tick()?;
             self.reader.ensure(ended_at >= before, "ends are not in their order")?;
             before = ended_at;
@@ -317,7 +317,7 @@ impl CheckpointDecoder<'_> {
         found.copied().ok_or_else(|| self.reader.damaged(missing))
     }
 
-    fn new_holder(&mut self, name: Holder, principal: Slot, rest: Option<IdlePeriod>) -> Slot {
+    fn new_holder(&mut self, name: Holder, principal: Slot, rest: Option<HolderIdlePeriod>) -> Slot {
         let (leases, tickets) = (HolderLeases::default(), Default::default());
         self.state.holders.push(HolderEntry { name, principal, leases, tickets, idle: rest })
     }

@@ -6,15 +6,15 @@ use super::VERSION;
 use super::bytes::CheckpointWriter;
 use super::fields::CheckpointCodec;
 use crate::kernel::name::Resource;
+use crate::kernel::newtypes::{Fence, RequestDigest};
 use crate::kernel::state::retention::{IdempotencyEntry, IdempotencyOutcome};
 use crate::kernel::state::{KernelState, QueueEntry, Slot};
-use crate::kernel::value::{Fence, RequestDigest};
 
 impl KernelState {
     /// Writes the state as bytes, piece by piece, from which [`KernelState::restore`] makes one that decides and
     /// applies everything as this one does.
     ///
-    /// The same events lead to the same bytes, whatever the hash key and whether or not the state was restored
+    /// The same events lead to the same bytes, whatever the hash seed and whether or not the state was restored
     /// in between. Limits and the ledger's tag are not part of it.
     ///
     /// ```
@@ -22,7 +22,7 @@ impl KernelState {
     /// let mut bytes = Vec::new();
     /// KernelState::default().save(&mut |piece| bytes.extend_from_slice(piece));
     /// let state = KernelState::restore(&bytes, Default::default(), Default::default(), Default::default());
-    /// assert_eq!(state.map(|state| state.snapshot()), Ok(KernelState::default().snapshot()));
+    /// assert_eq!(state.map(|state| state.to_comparable()), Ok(KernelState::default().to_comparable()));
     /// ```
     pub fn save(&self, write: &mut dyn FnMut(&[u8])) {
         let mut saving = CheckpointEncoder {

@@ -8,9 +8,9 @@ use crate::kernel::event::RevocationCause;
 use crate::kernel::lease_request::{Alternatives, LeaseRequest};
 use crate::kernel::mode::LeaseMode;
 use crate::kernel::name::{Holder, Labels, Principal, Resource};
+use crate::kernel::newtypes::{Fence, IdempotencyKey, Nonce, RequestDigest, Tick, TickDuration, Ticket};
 use crate::kernel::outcome::LeaseEnd;
-use crate::kernel::state::Terms;
-use crate::kernel::value::{Fence, IdempotencyKey, Nonce, RequestDigest, Tick, TickDuration, Ticket};
+use crate::kernel::state::LeaseTerms;
 use crate::lease::ReleaseReason;
 use crate::rules::names::{InvalidInput, is_storable_text};
 
@@ -155,12 +155,12 @@ checkpoint_enum! { LeaseMode, "it is held in an unknown mode"; }
 
 checkpoint_struct! { IdempotencyKey { key, body } }
 
-impl Terms {
+impl LeaseTerms {
     pub(super) const MIN_BYTES: usize = 6 + 16;
 }
 
 checkpoint_struct! {
-    Terms { mode, issued_at, expires_at after issued_at, ttl, renewals, nonce, labels }
+    LeaseTerms { mode, issued_at, expires_at after issued_at, ttl, renewals, nonce, labels }
     "a lease has no length" unless |terms, _| terms.ttl > TickDuration(0);
 }
 
@@ -212,7 +212,7 @@ impl CheckpointWriter<'_> {
 
 impl CheckpointReader<'_> {
     /// A list in the order of its values' keys, no two of which are the same.
-    pub(super) fn ascending<T: CheckpointCodec, K: Ord>(
+    pub(super) fn ascending_list<T: CheckpointCodec, K: Ord>(
         &mut self,
         key: impl Fn(&T) -> K,
         otherwise: &'static str,

@@ -8,8 +8,8 @@ use crate::kernel::file::{
     BlockedReport, FileOwner, FileSession, RetryTicket, RetryTicketEnd, UncommittedFile,
 };
 use crate::kernel::name::Resource;
+use crate::kernel::newtypes::{Tick, Ticket};
 use crate::kernel::state::KernelState;
-use crate::kernel::value::{Tick, Ticket};
 use crate::rules::time::is_expired;
 
 checkpoint_struct! {
@@ -58,15 +58,15 @@ impl CheckpointWriter<'_> {
 impl CheckpointDecoder<'_> {
     pub(super) fn decode_files(&mut self) -> Result<(), RestoreError> {
         let by_id = |session: &FileSession| session.id.clone();
-        for session in self.reader.ascending(by_id, "sessions are not in their order")? {
+        for session in self.reader.ascending_list(by_id, "sessions are not in their order")? {
             self.state.files.insert_session(session);
         }
         let by_number = |ticket: &RetryTicket| ticket.ticket;
-        for ticket in self.reader.ascending(by_number, "tickets are not in their order")? {
+        for ticket in self.reader.ascending_list(by_number, "tickets are not in their order")? {
             self.insert_ticket(ticket)?;
         }
         let by_number = |(ticket, _): &(RetryTicket, _)| ticket.ticket;
-        for (mut ticket, end) in self.reader.ascending(by_number, "reports are not in their order")? {
+        for (mut ticket, end) in self.reader.ascending_list(by_number, "reports are not in their order")? {
             self.reader.ensure(ticket.blocked.is_some(), "a report tells of nobody who was blocked")?;
             ticket.end = Some(end);
             self.insert_ticket(ticket)?;

@@ -12,8 +12,8 @@ use crate::kernel::intent::{
     Intent, IntentKey, IntentSession, IntentSessionEnd, IntentSessionState, IntentTarget,
 };
 use crate::kernel::name::Holder;
+use crate::kernel::newtypes::{Fence, Tick};
 use crate::kernel::state::KernelState;
-use crate::kernel::value::{Fence, Tick};
 
 // The end and its detail follow where a session has ended.
 checkpoint_struct! {
@@ -82,7 +82,7 @@ impl CheckpointDecoder<'_> {
     pub(super) fn decode_intent_sessions(&mut self) -> Result<(), RestoreError> {
         let revision = self.reader.varint()?;
         let by_id = |session: &IntentSession| session.id.clone();
-        for session in self.reader.ascending(by_id, "sessions are not in their order")? {
+        for session in self.reader.ascending_list(by_id, "sessions are not in their order")? {
             let is_active = session.state != IntentSessionState::Ended;
             self.reader.ensure(is_active, "a session that is over goes on")?;
             self.insert_session(session, revision)?;

@@ -1,6 +1,6 @@
 //! The state as bytes and back, for checkpoints.
 //!
-//! One state has one form: it depends neither on the hash key nor on where things came to lie in memory, so
+//! One state has one form: it depends neither on the hash seed nor on where things came to lie in memory, so
 //! that the checkpoints of two replicas can be compared by their hash. Numbers are varints of the shortest
 //! form, texts have their length before them, lists their count.
 //!

@@ -7,9 +7,9 @@ use super::bytes::{CheckpointReader, CheckpointWriter};
 use super::decode::CheckpointDecoder;
 use super::fields::{CheckpointCodec, checkpoint_struct};
 use crate::authority::{Authority, Budget, LeaseScope};
+use crate::kernel::newtypes::Fence;
 use crate::kernel::state::KernelState;
 use crate::kernel::state::work_leases::{KeyedSpend, WorkLease};
-use crate::kernel::value::Fence;
 
 /// The fewest bytes that the authority of a lease has: one for each of three budgets' amounts, its number, its parent, and a
 /// scope.

@@ -11,8 +11,8 @@ use crate::kernel::file::{
 };
 use crate::kernel::mode::LeaseMode;
 use crate::kernel::name::{Holder, Resource};
+use crate::kernel::newtypes::{Tick, TickDuration, Ticket};
 use crate::kernel::outcome::LeaseEnd;
-use crate::kernel::value::{Tick, TickDuration, Ticket};
 use crate::lease::ReleaseReason;
 use crate::rules::names::is_storable_text;
 use crate::rules::time::{has_duration, is_expired};
@@ -86,7 +86,10 @@ impl KernelState {
     }
 
     /// A session of an agent gets leases on files in the name of all of them, and nobody else gets any in that name.
-    pub(in crate::kernel::state) fn check_file_issue(&self, issued: &IssuedLease) -> Result<(), ApplyError> {
+    pub(in crate::kernel::state) fn check_file_lease_issued(
+        &self,
+        issued: &IssuedLease,
+    ) -> Result<(), ApplyError> {
         let is_session = self.files.sessions.contains_key(&issued.holder);
         let is_ours = issued.principal.as_str() == FILES_PRINCIPAL;
         ensure(is_session == is_ours, "its holder is a session of an agent, or is not, and should be")?;
@@ -120,7 +123,7 @@ impl KernelState {
         let has_parent =
             session.parent.as_ref().is_none_or(|parent| self.files.sessions.contains_key(parent));
         ensure(has_parent, "its parent is not known")?;
-        let rests = self.find_holder(&session.id).is_none_or(|slot| self.is_idle(slot));
+        let rests = self.find_holder(&session.id).is_none_or(|slot| self.is_holder_idle(slot));
         ensure(rests && self.agent(&session.id).is_none(), "somebody else has its name")?;
         ensure(self.intent_session(&session.id).is_none(), "a session of another kind has its name")?;
         let texts = [&session.agent, &session.session, &session.process];
@@ -143,7 +146,7 @@ impl KernelState {
 
     fn apply_ended(&mut self, id: &Holder) -> Result<(), ApplyError> {
         self.find_session_mut(id)?;
-        let holds = self.find_holder(id).is_some_and(|slot| !self.is_idle(slot));
+        let holds = self.find_holder(id).is_some_and(|slot| !self.is_holder_idle(slot));
         ensure(!holds, "it ends with what it holds")?;
         ensure(self.retry_tickets_of(id).next().is_none(), "it ends with an open ticket")?;
         ensure(self.file_session_descendants(id).is_empty(), "it ends before its subagents")?;

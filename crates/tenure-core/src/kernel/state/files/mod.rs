@@ -9,7 +9,7 @@ use super::KernelState;
 use crate::kernel::file::{FileSession, RetryTicket, UncommittedFile};
 use crate::kernel::limits::{MAX_BLOCKED_REPORTS, MAX_UNCOMMITTED_FILES};
 use crate::kernel::name::{Holder, Resource};
-use crate::kernel::value::{Fence, Tick, Ticket};
+use crate::kernel::newtypes::{Fence, Tick, Ticket};
 
 /// Everything that is known of files, beside their leases.
 #[derive(Debug, Clone, Default)]

@@ -9,9 +9,9 @@ use crate::kernel::intent::{
 };
 use crate::kernel::mode::LeaseMode;
 use crate::kernel::name::Holder;
+use crate::kernel::newtypes::{Fence, Tick};
 use crate::kernel::state::apply::ensure;
 use crate::kernel::state::{ApplyError, KernelState};
-use crate::kernel::value::{Fence, Tick};
 use crate::rules::names::is_storable_text;
 use crate::rules::time::{has_duration, is_expired};
 
@@ -55,7 +55,7 @@ impl KernelState {
     }
 
     /// A session gets leases before it is taken and at no other time, on what it needs and on nothing else.
-    pub(in crate::kernel::state) fn check_intent_session_issue(
+    pub(in crate::kernel::state) fn check_intent_session_lease_issued(
         &self,
         issued: &IssuedLease,
     ) -> Result<(), ApplyError> {

@@ -61,7 +61,7 @@ impl KernelState {
             ensure(by_revision == Some(id), || format!("{id} is not found by its revision"))?;
         }
         let count = sessions.by_id.len();
-        let (live, live_bytes) = sessions.active_usage();
+        let (live, live_bytes) = sessions.active_count_and_size();
         let going = || sessions.iter().filter(|session| session.state != IntentSessionState::Ended);
         ensure(live == going().count(), || "sessions and their keys differ in count".into())?;
         ensure(live + sessions.ended().count() == count, || "an ended session is not queued".into())?;

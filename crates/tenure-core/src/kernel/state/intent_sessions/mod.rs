@@ -11,7 +11,7 @@ use crate::kernel::limits::{
     INTENT_SESSION_RETENTION, MAX_ENDED_INTENT_SESSION_BYTES, MAX_ENDED_INTENT_SESSIONS,
 };
 use crate::kernel::name::Holder;
-use crate::kernel::value::Tick;
+use crate::kernel::newtypes::Tick;
 use crate::rules::time::is_expired;
 
 #[derive(Debug, Clone, Default)]
@@ -46,7 +46,7 @@ impl IntentSessionStore {
     }
 
     /// How many go on, and about how large they are.
-    pub(crate) fn active_usage(&self) -> (usize, usize) {
+    pub(crate) fn active_count_and_size(&self) -> (usize, usize) {
         (self.keys.len(), self.active_bytes)
     }
 
@@ -170,8 +170,8 @@ impl KernelState {
     }
 
     /// How many sessions go on, and about how large they are.
-    pub(crate) fn active_intent_session_usage(&self) -> (usize, usize) {
-        self.intent_sessions.active_usage()
+    pub(crate) fn active_intent_session_count_and_size(&self) -> (usize, usize) {
+        self.intent_sessions.active_count_and_size()
     }
 
     /// The sessions that have waited too long for a worker at `now`.

@@ -58,7 +58,7 @@ impl FakeController {
         self.device().blocked.get(source.as_str()).copied().unwrap_or(0)
     }
 
-    pub(super) fn lock(&self) {
+    pub(super) fn begin_lease(&self) {
         let owner = ControlOwner {
             identity: "a connection".into(),
             websocket_client_id: 12,
@@ -77,7 +77,7 @@ impl FakeController {
         self.device().ownership.begin_lease(held);
     }
 
-    pub(super) fn unlock(&self) {
+    pub(super) fn end_lease(&self) {
         self.device().ownership.end_lease(Fence(1)).expect("it was held");
     }
 

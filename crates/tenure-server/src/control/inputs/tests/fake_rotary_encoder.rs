@@ -79,13 +79,13 @@ async fn without_a_lease_the_knob_changes_its_parameter_and_the_effect() {
 #[tokio::test]
 async fn under_a_lease_each_move_is_blocked_counted_and_discarded() {
     let mut world = KnobFixture::new("brightness", 8);
-    world.controller.lock();
+    world.controller.begin_lease();
     world
         .knob
         .write_all(&[rotation_records(1), rotation_records(1), pressed(), rotation_records(-5)].concat())
         .unwrap();
     wait_until("all four are counted", || world.controller.blocked_count(CommandSource::Encoder) == 4).await;
-    world.controller.unlock();
+    world.controller.end_lease();
     world.knob.write_all(&rotation_records(1)).unwrap();
     world.brightness_is(108).await;
     assert_eq!(world.controller.device().effect, 0);
@@ -100,7 +100,7 @@ async fn a_move_admitted_before_the_lease_was_taken_has_no_effect() {
     let on_the_road = world.controller.delay().await;
     world.knob.write_all(&rotation_records(1)).unwrap();
     world.controller.wait_for_admitted_command().await;
-    world.controller.lock();
+    world.controller.begin_lease();
     drop(on_the_road);
     wait_until("it is counted", || world.controller.blocked_count(CommandSource::Encoder) == 1).await;
     let (brightness, carried) = {

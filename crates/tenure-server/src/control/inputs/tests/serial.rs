@@ -69,7 +69,7 @@ async fn without_a_lease_a_line_is_executed_and_answered() {
 #[tokio::test]
 async fn under_a_lease_a_changing_command_is_blocked_and_a_reading_one_is_not() {
     let mut world = SerialFixture::new().await;
-    world.controller.lock();
+    world.controller.begin_lease();
     let answer = world.terminal.send_and_receive("parameters.set brightness=7 requestId=req-201").await;
     let error = json!({
         "code": "CONTROL_LOCKED", "message": "Command blocked by active control lease",
@@ -82,7 +82,7 @@ async fn under_a_lease_a_changing_command_is_blocked_and_a_reading_one_is_not() 
     assert_eq!(world.terminal.send_and_receive("parameters.get").await["data"]["brightness"], 100);
     assert_eq!(world.terminal.send_and_receive("status").await["success"], true);
     assert_eq!(world.blocked(), 2, "who reads is not in the way");
-    world.controller.unlock();
+    world.controller.end_lease();
     assert_eq!(world.terminal.send_and_receive("parameters.set brightness=7").await["success"], true);
     assert_eq!(world.blocked(), 2);
     world.inputs.stop().await;
@@ -94,7 +94,7 @@ async fn a_serial_port_cannot_acquire_a_lease_or_stream() {
     let mut world = SerialFixture::new().await;
     for is_locked in [false, true] {
         if is_locked {
-            world.controller.lock();
+            world.controller.begin_lease();
         }
         for line in ["control.acquire clientName=me", "render.stream.start", "ota.begin", "auth.login"] {
             assert_eq!(code(&world.terminal.send_and_receive(line).await), "FORBIDDEN", "{line}");
@@ -111,7 +111,7 @@ async fn a_command_admitted_before_the_lease_was_taken_has_no_effect() {
     let on_the_road = world.controller.delay().await;
     world.terminal.send("parameters.set brightness=7\n").await;
     world.controller.wait_for_admitted_command().await;
-    world.controller.lock();
+    world.controller.begin_lease();
     drop(on_the_road);
     assert_eq!(code(&world.terminal.answer().await), "CONTROL_LOCKED");
     assert_eq!(world.controller.device().brightness, 100);

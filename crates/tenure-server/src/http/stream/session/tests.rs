@@ -9,15 +9,15 @@ use super::*;
 use crate::app::{Apis, Secrets};
 use crate::control::{ControlApi, ControlSettings};
 use crate::files::{FileSettings, FilesApi};
-use crate::pools::Pools;
 use crate::registrar::queue::tests::TestRegistrar;
-use crate::tokens::{AdminToken, TokenClockReading, TokenKey, TokenStore};
+use crate::resource_pools::ResourcePools;
+use crate::tokens::{AdminToken, LeaseTokenKey, TokenClockReading, TokenStore};
 
 #[test]
 fn a_silent_client_is_pinged_and_then_disconnected() {
     let TestRegistrar { registrar, runtime, folder } = TestRegistrar::open();
     let secrets = Secrets {
-        token_key: TokenKey::open(folder.path()).unwrap(),
+        token_key: LeaseTokenKey::open(folder.path()).unwrap(),
         admin: AdminToken::open(folder.path()).unwrap(),
         api_tokens: TokenStore::open(folder.path(), TokenClockReading::read()).unwrap(),
         intents: crate::intents::IntentSecrets::random().unwrap(),
@@ -25,7 +25,7 @@ fn a_silent_client_is_pinged_and_then_disconnected() {
     let control = ControlApi::open(&ControlSettings::default(), folder.path(), &registrar).unwrap();
     let (intents, agents) = Default::default();
     let files = FilesApi::open(FileSettings::default(), folder.path());
-    let apis = Apis { pools: Pools::default(), control, intents, agents, files };
+    let apis = Apis { pools: ResourcePools::default(), control, intents, agents, files };
     let app = Arc::new(App::new(registrar, secrets, None, Vec::new(), apis));
     let (ours, mut theirs) = UnixStream::pair().unwrap();
     ours.set_nonblocking(true).unwrap();

@@ -121,7 +121,7 @@ impl Drop for FakeAgent {
 }
 
 /// Whether this was one of ours.
-pub fn was_started(process: u32) -> bool {
+pub fn is_fake_agent(process: u32) -> bool {
     STARTED.lock().contains(&process)
 }
 
