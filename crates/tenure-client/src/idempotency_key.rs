@@ -1,9 +1,6 @@
-//! Secrets and idempotency keys.
-
-use std::fmt;
+//! Idempotency keys.
 
 use thiserror::Error;
-use zeroize::Zeroizing;
 
 /// Makes a request one and the same however often it is sent: the server finds its first answer again.
 ///
@@ -41,26 +38,4 @@ pub(crate) fn random_u64() -> u64 {
     // Without chance clients are only less spread out.
     let _ = getrandom::fill(&mut bytes);
     u64::from_le_bytes(bytes)
-}
-
-/// A secret such as an API token: wiped from memory when it goes, and shown by nothing.
-#[derive(Clone)]
-pub struct Secret(Zeroizing<String>);
-
-impl Secret {
-    /// Keeps it.
-    pub fn new(text: impl Into<String>) -> Self {
-        Self(Zeroizing::new(text.into()))
-    }
-
-    /// The secret itself, for where it must go.
-    pub fn expose(&self) -> &str {
-        &self.0
-    }
-}
-
-impl fmt::Debug for Secret {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str("Secret(…)")
-    }
 }

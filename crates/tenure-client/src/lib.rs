@@ -51,9 +51,9 @@ pub use error::Error;
 pub use fence::{FenceFile, FenceFileError, FenceGate, StaleFence};
 pub use hold::{HeldLease, HoldError, HoldRequest, LeaseLost, QueuePosition, WaitLimit};
 pub use http::{InvalidUrl, TlsError};
-pub use idempotency_key::{IdempotencyKey, InvalidKey, Secret};
+pub use idempotency_key::{IdempotencyKey, InvalidKey};
 pub use keepalive::{AttemptId, Effect, Input, KeepAlive, KeepAliveRequest, ReplyOutcome};
-pub use settings::{ClientBuilder, SettingsError};
+pub use settings::{ClientBuilder, Secret, SettingsError};
 
 // What requests and answers are made of, so that a program needs this crate alone.
 pub use tenure_api::{

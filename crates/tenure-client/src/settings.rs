@@ -2,14 +2,15 @@
 
 use std::env;
 use std::ffi::OsString;
+use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use thiserror::Error;
+use zeroize::Zeroizing;
 
 use crate::client::Client;
 use crate::http::{Endpoint, HttpTransport, InvalidUrl, ServerAddress, TlsError, TrustRoots};
-use crate::idempotency_key::Secret;
 
 /// Makes a [`Client`]. Without an address it speaks to the socket on this machine.
 #[derive(Clone, Default)]
@@ -141,6 +142,28 @@ impl Client {
 
     pub(crate) fn new(exchange: HttpTransport) -> Self {
         Self::from_transport(Arc::new(exchange))
+    }
+}
+
+/// An API token or a lease token. It is wiped from memory on drop, and `Debug` does not print it.
+#[derive(Clone)]
+pub struct Secret(Zeroizing<String>);
+
+impl Secret {
+    /// Takes the secret over.
+    pub fn new(text: impl Into<String>) -> Self {
+        Self(Zeroizing::new(text.into()))
+    }
+
+    /// The text of the secret.
+    pub fn expose(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Debug for Secret {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("Secret(…)")
     }
 }
 

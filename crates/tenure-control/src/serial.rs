@@ -27,7 +27,7 @@ use crate::problem::{Problem, ProblemCode};
 const ALIASES: &[(&str, &str)] = &[("status", "device.status")];
 
 #[derive(Debug, Clone)]
-pub struct SerialCommand {
+pub struct SerialConsoleCommand {
     /// What the answer carries, so that programs know what it belongs to.
     pub id: Option<String>,
     pub action: SerialAction,
@@ -52,7 +52,7 @@ pub struct RejectedLine {
     pub problem: Problem,
 }
 
-pub fn parse_line(line: &str) -> Result<SerialCommand, RejectedLine> {
+pub fn parse_line(line: &str) -> Result<SerialConsoleCommand, RejectedLine> {
     let line = line.trim_matches(' ');
     if line.starts_with('{') {
         return read_json(line);
@@ -63,7 +63,7 @@ pub fn parse_line(line: &str) -> Result<SerialCommand, RejectedLine> {
     parse_command(name, id, fields)
 }
 
-fn read_json(line: &str) -> Result<SerialCommand, RejectedLine> {
+fn read_json(line: &str) -> Result<SerialConsoleCommand, RejectedLine> {
     let unread = |id, problem| Err(RejectedLine { id, problem });
     let Ok(field_parser::DuplicateCheckedObject { fields: mut all, duplicate: is_twice }) =
         serde_json::from_str(line)
@@ -95,14 +95,14 @@ fn parse_command(
     name: &str,
     id: Option<String>,
     fields: Result<Map<String, Value>, Problem>,
-) -> Result<SerialCommand, RejectedLine> {
+) -> Result<SerialConsoleCommand, RejectedLine> {
     if name == "help" || name == "?" {
-        return Ok(SerialCommand { id, action: SerialAction::Help });
+        return Ok(SerialConsoleCommand { id, action: SerialAction::Help });
     }
     let name = ALIASES.iter().find(|(short, _)| *short == name).map_or(name, |(_, long)| long);
     let problem = match find_command(name) {
         Some(row) if is_for_serial(row) => {
-            return Ok(SerialCommand { id, action: SerialAction::Command { row, fields } });
+            return Ok(SerialConsoleCommand { id, action: SerialAction::Command { row, fields } });
         }
         Some(row) => Problem::new(
             ProblemCode::Forbidden,

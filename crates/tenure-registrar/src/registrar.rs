@@ -52,10 +52,14 @@ pub enum Effect {
         /// What it holds now, in the order asked for.
         leases: Vec<Fence>,
     },
-    /// A waiter's time is over, or it left, or what it was granted is over before it could hear of it.
+    /// A waiter timed out or left the queue.
     Unserved {
         ticket: Ticket,
         end: WaitEnd,
+    },
+    /// A waiter was granted leases that expired before their grant was durable.
+    ServedTooLate {
+        ticket: Ticket,
     },
     Answer {
         request: RequestId,
@@ -383,14 +387,14 @@ fn wait_end_effects(events: &[Event], now: Tick) -> Vec<Effect> {
                     Some(Effect::Served { ticket: last, leases }) if *last == ticket && !is_past => {
                         leases.push(issued.fence);
                     }
-                    // One that is over is enough: it was all or nothing.
-                    Some(Effect::Served { ticket: last, .. } | Effect::Unserved { ticket: last, .. })
+                    // One expired lease is enough: the grant is all or nothing.
+                    Some(Effect::Served { ticket: last, .. } | Effect::ServedTooLate { ticket: last })
                         if *last == ticket =>
                     {
                         effects.pop();
-                        effects.push(Effect::Unserved { ticket, end: WaitEnd::TimedOut });
+                        effects.push(Effect::ServedTooLate { ticket });
                     }
-                    _ if is_past => effects.push(Effect::Unserved { ticket, end: WaitEnd::TimedOut }),
+                    _ if is_past => effects.push(Effect::ServedTooLate { ticket }),
                     _ => effects.push(Effect::Served { ticket, leases: vec![issued.fence] }),
                 }
             }

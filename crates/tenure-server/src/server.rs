@@ -132,7 +132,7 @@ pub struct Server {
     address: Option<SocketAddr>,
     tls: Option<Arc<ReloadableTls>>,
     socket: Option<LocalSocket>,
-    socket_bind_error: Option<LocalSocketError>,
+    socket_bind_failure: Option<LocalSocketError>,
     accepting: JoinHandle<()>,
 }
 
@@ -188,7 +188,7 @@ impl Server {
         let (metrics, stop) = (app.metrics.clone(), app.stop_signal());
         let serving = accept::serve(listeners, http::router(app.clone()), limits, metrics, stop);
         let accepting = tokio::spawn(serving);
-        Ok(Self { app, address, tls, socket, socket_bind_error: no_socket, accepting })
+        Ok(Self { app, address, tls, socket, socket_bind_failure: no_socket, accepting })
     }
 
     /// Where it listens on the network, with the real port.
@@ -207,8 +207,8 @@ impl Server {
     }
 
     /// Why there is no local socket, though one was wished for.
-    pub fn socket_bind_error(&self) -> Option<&LocalSocketError> {
-        self.socket_bind_error.as_ref()
+    pub fn socket_bind_failure(&self) -> Option<&LocalSocketError> {
+        self.socket_bind_failure.as_ref()
     }
 
     /// Reads the certificate and its key again. If they cannot be used, what was in use still is.

@@ -17,6 +17,7 @@ pub fn record_server_effect(effect: &Effect, log: &mut SimulationLog) {
         Effect::Answer { reply, .. } => log.record_coverage(reply_kind(reply)),
         Effect::Served { .. } => log.record_coverage("waiter served"),
         Effect::Unserved { .. } => log.record_coverage("waiter not served"),
+        Effect::ServedTooLate { .. } => log.record_coverage("waiter served too late"),
         Effect::Append(_) => log.record_coverage("write"),
         Effect::StepDown(_) => log.record_coverage("step down"),
     }

@@ -150,7 +150,7 @@ impl RandomScenario {
                 Effect::Served { leases, .. } => {
                     leases.iter().try_for_each(|lease| self.host.model().check_acknowledged(*lease))?;
                 }
-                Effect::Unserved { .. } => {}
+                Effect::Unserved { .. } | Effect::ServedTooLate { .. } => {}
                 Effect::StepDown(_) => self.has_pending_write = false,
             }
         }

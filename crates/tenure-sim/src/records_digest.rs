@@ -37,6 +37,9 @@ impl RecordsDigest {
                     WaitEnd::Gone => "GONE",
                 });
             }
+            Effect::ServedTooLate { ticket } => {
+                self.text("too late").number(ticket.0);
+            }
             Effect::Answer { request: caller, reply } => {
                 self.text("answer").number(caller.0);
                 self.reply(reply);

@@ -6,12 +6,12 @@ use tenure_api::{AgentLease, ResourceTouchReport};
 use tenure_core::kernel::Fence;
 use tokio::sync::{mpsc, oneshot, watch};
 
-use super::declaration::Declaration;
 use super::error::{CheckError, DeclareError, TouchError};
 use super::heartbeat::HoldStatus;
 use super::heartbeat_task::{HeartbeatCommand, HeartbeatHandle};
 use super::identity::Agent;
 use super::intent::AgentIntent;
+use super::manifest_acquisition::ManifestAcquisition;
 use super::restart;
 use crate::clock::{boot_microseconds, sleep_until};
 use crate::error::Error;
@@ -142,7 +142,7 @@ impl HeldManifest {
         let (agent, intents, wait) = (self.agent.clone(), self.intents.clone(), self.wait);
         let remembered: Vec<_> = self.leases.iter().map(|lease| lease.id.clone()).collect();
         let declaring =
-            Declaration::new(agent.clone(), intents).wait(wait).with_priority_guard(priority_guard);
+            ManifestAcquisition::new(agent.clone(), intents).wait(wait).with_priority_guard(priority_guard);
         restart::reacquire(&agent, &remembered, declaring, wait).await
     }
 

@@ -6,8 +6,8 @@ use std::time::Duration;
 use tenure_api::{AgentLeaseIds, AgentStateReport, AgentView, Manifest};
 use tokio::sync::Mutex;
 
-use super::declaration::Declaration;
 use super::intent::AgentIntent;
+use super::manifest_acquisition::ManifestAcquisition;
 use super::priority::AgentPriority;
 use crate::client::Client;
 use crate::error::Error;
@@ -70,7 +70,7 @@ impl Agent {
         self
     }
 
-    /// For how long a declaration waits and comes back: 60 s, if nobody says so. [`Declaration::wait`] says it for one.
+    /// For how long a declaration waits and comes back: 60 s, if nobody says so. [`ManifestAcquisition::wait`] says it for one.
     #[must_use]
     pub fn wait(mut self, wait: WaitLimit) -> Self {
         self.wait = wait;
@@ -99,8 +99,8 @@ impl Agent {
     /// Says what it is about to touch, and waits until all of it is the agent's.
     ///
     /// Two claims of one agent should not name the same resource: it is given back with the first that ends.
-    pub fn declare(&self, intents: impl IntoIterator<Item = AgentIntent>) -> Declaration {
-        Declaration::new(self.clone(), intents.into_iter().collect())
+    pub fn declare(&self, intents: impl IntoIterator<Item = AgentIntent>) -> ManifestAcquisition {
+        ManifestAcquisition::new(self.clone(), intents.into_iter().collect())
     }
 
     /// Says what it is doing: `PLANNING`, `EXECUTING`, `VERIFYING`, …

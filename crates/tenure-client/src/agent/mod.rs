@@ -33,7 +33,6 @@
 //! persisted_state.rs  what it remembers over a restart; restart.rs how it goes on
 //! ```
 
-mod declaration;
 mod error;
 mod heartbeat;
 mod heartbeat_task;
@@ -42,14 +41,15 @@ mod heartbeat_tests;
 mod held_manifest;
 mod identity;
 mod intent;
+mod manifest_acquisition;
 mod persisted_state;
 mod priority;
 mod restart;
 mod retry;
 
-pub use declaration::Declaration;
 pub use error::{CheckError, DeclareError, TouchError};
 pub use held_manifest::HeldManifest;
 pub use identity::Agent;
 pub use intent::AgentIntent;
+pub use manifest_acquisition::ManifestAcquisition;
 pub use persisted_state::{AgentIdentity, AgentProgress, PersistedAgentState, RESTART_EXIT_CODE};

@@ -4,10 +4,10 @@ use std::time::Duration;
 
 use tenure_api::AgentStateReport;
 
-use super::declaration::Declaration;
 use super::error::DeclareError;
 use super::held_manifest::HeldManifest;
 use super::identity::Agent;
+use super::manifest_acquisition::ManifestAcquisition;
 use super::persisted_state::{AgentIdentity, AgentProgress, PersistedAgentState};
 use super::priority::AgentPriority;
 use super::retry::{RetryDecision, RetrySchedule};
@@ -68,7 +68,7 @@ impl Agent {
         let (session_id, state) = (digest.session_id.clone(), "VERIFYING".to_owned());
         let report = AgentStateReport { session_id, state, digest: Some(digest.to_state_digest()) };
         request_with_retry(&agent, agent.wait, || client.report(&agent.id, &report)).await?;
-        let declaring = Declaration::new(agent.clone(), digest.recovery.pending_intents.clone())
+        let declaring = ManifestAcquisition::new(agent.clone(), digest.recovery.pending_intents.clone())
             .with_priority_guard(engaged);
         reacquire(&agent, &digest.recovery.lease_ids, declaring, agent.wait).await
     }
@@ -78,7 +78,7 @@ impl Agent {
 pub(super) async fn reacquire(
     agent: &Agent,
     remembered: &[String],
-    declaring: Declaration,
+    declaring: ManifestAcquisition,
     wait: WaitLimit,
 ) -> Result<HeldManifest, DeclareError> {
     let mut held = Vec::new();

@@ -9,7 +9,7 @@ use tokio::sync::{mpsc, oneshot, watch};
 use super::error::LeaseLost;
 use crate::clock::{boot_microseconds, sleep_until};
 use crate::error::Error;
-use crate::idempotency_key::Secret;
+use crate::settings::Secret;
 
 /// What the task that keeps the lease last knew.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -20,8 +20,9 @@ use super::withdraw::withdraw;
 use crate::client::Client;
 use crate::clock::{boot_microseconds, sleep_until_or_forever};
 use crate::error::Error;
-use crate::idempotency_key::{Secret, random_u64};
+use crate::idempotency_key::random_u64;
 use crate::keepalive::{AttemptId, Effect, Input, KeepAlive, KeepAliveRequest};
+use crate::settings::Secret;
 use crate::task_tracker::TaskGuard;
 
 /// How it begins.

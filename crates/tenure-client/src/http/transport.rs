@@ -16,7 +16,7 @@ use super::endpoint::Endpoint;
 use super::request::{ApiRequest, Idempotency};
 use super::response::HttpResponse;
 use crate::error::Error;
-use crate::idempotency_key::Secret;
+use crate::settings::Secret;
 
 /// Everything that requests go through.
 pub(crate) struct HttpTransport {

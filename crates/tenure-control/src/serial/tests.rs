@@ -6,7 +6,8 @@ use crate::rejection::{BLOCKED, ControlRejection, ControlRejectionCode};
 
 /// The command, its fields and the id of a line.
 fn parse_ok(line: &str) -> (&'static str, Value, Option<String>) {
-    let SerialCommand { id, action } = parse_line(line).unwrap_or_else(|unread| panic!("{line}: {unread:?}"));
+    let SerialConsoleCommand { id, action } =
+        parse_line(line).unwrap_or_else(|unread| panic!("{line}: {unread:?}"));
     match action {
         SerialAction::Help => ("help", Value::Null, id),
         SerialAction::Command { row, fields } => (row.name, fields.expect(line).into(), id),
@@ -17,7 +18,7 @@ fn parse_ok(line: &str) -> (&'static str, Value, Option<String>) {
 fn rejection_code(line: &str) -> (ProblemCode, bool) {
     match parse_line(line) {
         Err(unread) => (unread.problem.code, false),
-        Ok(SerialCommand { action: SerialAction::Command { fields: Err(problem), .. }, .. }) => {
+        Ok(SerialConsoleCommand { action: SerialAction::Command { fields: Err(problem), .. }, .. }) => {
             (problem.code, true)
         }
         Ok(found) => panic!("{line}: {found:?}"),

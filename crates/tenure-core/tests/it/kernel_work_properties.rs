@@ -13,7 +13,7 @@ use crate::kernel_strategies::config;
 use crate::kernel_work_fixture::{
     WorkFixture, claim, claim_request, derive, key, principal, release, spend, spend_request,
 };
-use crate::kernel_work_strategies::{budget, purpose, scope, work_id};
+use crate::kernel_work_strategies::{any_budget, any_purpose, any_scope, any_work_id};
 
 #[derive(Debug, Clone)]
 enum WorkStep {
@@ -28,13 +28,13 @@ enum WorkStep {
 }
 
 fn step() -> impl Strategy<Value = (u64, WorkStep)> {
-    let part = || (work_id(), 1..40_u64, scope(), budget());
+    let part = || (any_work_id(), 1..40_u64, any_scope(), any_budget());
     let step = prop_oneof![
         4 => part().prop_map(|(work, seconds, scope, budget)| WorkStep::Claim { work, seconds, scope, budget }),
         8 => (0..6_u64, part()).prop_map(|(of, (work, seconds, scope, budget))| {
             WorkStep::Derive { of, work, seconds, scope, budget }
         }),
-        8 => (0..6_u64, budget(), purpose(), prop::option::of(0..3_u8))
+        8 => (0..6_u64, any_budget(), any_purpose(), prop::option::of(0..3_u8))
             .prop_map(|(of, amount, purpose, key)| WorkStep::Spend { of, amount, purpose, key }),
         3 => (0..6_u64, 1..40_u64).prop_map(|(of, seconds)| WorkStep::Renew { of, seconds }),
         2 => (0..6_u64).prop_map(|of| WorkStep::Release { of }),

@@ -19,8 +19,11 @@ pub fn work_event(
     let mode = prop_oneof![9 => Just(LeaseMode::Exclusive), 1 => Just(LeaseMode::Shared)];
     let lease = (fence.clone(), resource(), holder.clone(), principal.clone(), mode);
     let parent = prop::option::of(fence.clone()).prop_map(|fence| fence.filter(|fence| *fence != Fence(0)));
-    let authority =
-        (parent, scope(), budget()).prop_map(|(parent, scope, budget)| Authority { parent, scope, budget });
+    let authority = (parent, any_scope(), any_budget()).prop_map(|(parent, scope, budget)| Authority {
+        parent,
+        scope,
+        budget,
+    });
     let when = (tick.clone(), tick.clone());
     let issued = (lease, when, authority, key()).prop_map(
         |((fence, resource, holder, principal, mode), (at, expires_at), authority, key)| {
@@ -42,38 +45,39 @@ pub fn work_event(
             })
         },
     );
-    let spent = (fence, tick, budget(), purpose(), key()).prop_map(|(lease, at, amount, purpose, key)| {
-        Event::Work(Box::new(WorkEvent::Spent { lease, at, amount, purpose, key }))
-    });
+    let spent =
+        (fence, tick, any_budget(), any_purpose(), key()).prop_map(|(lease, at, amount, purpose, key)| {
+            Event::Work(Box::new(WorkEvent::Spent { lease, at, amount, purpose, key }))
+        });
     prop_oneof![2 => issued, 1 => spent].boxed()
 }
 
-pub fn work_id() -> impl Strategy<Value = &'static str> {
+pub fn any_work_id() -> impl Strategy<Value = &'static str> {
     prop::sample::select(vec!["a", "b", "c", "a/b"])
 }
 
 fn resource() -> impl Strategy<Value = Resource> {
     let name =
-        prop_oneof![9 => work_id().prop_map(|id| format!("work:{id}")), 1 => Just("deploy:a".to_owned())];
+        prop_oneof![9 => any_work_id().prop_map(|id| format!("work:{id}")), 1 => Just("deploy:a".to_owned())];
     name.prop_map(|name| Resource::parse(&name).expect("a resource"))
 }
 
-pub fn scope() -> impl Strategy<Value = LeaseScope> {
-    let set = || prop::collection::btree_set(work_id(), 0..4);
+pub fn any_scope() -> impl Strategy<Value = LeaseScope> {
+    let set = || prop::collection::btree_set(any_work_id(), 0..4);
     let limited = (set(), set(), set()).prop_map(|(work_ids, tools, namespaces)| {
         LeaseScope::limited(work_ids, tools, namespaces).expect("a scope")
     });
     prop_oneof![2 => Just(LeaseScope::Unlimited), 2 => limited]
 }
 
-pub fn budget() -> impl Strategy<Value = Budget> {
+pub fn any_budget() -> impl Strategy<Value = Budget> {
     let amount = prop_oneof![8 => 0..4_u64, 1 => Just(1_000), 1 => Just(Budget::MAX_AMOUNT)];
     prop::array::uniform4(amount).prop_map(Budget::from_amounts)
 }
 
-pub fn purpose() -> impl Strategy<Value = Purpose> {
+pub fn any_purpose() -> impl Strategy<Value = Purpose> {
     let name = || {
-        let name = prop_oneof![4 => work_id(), 1 => Just("..")];
+        let name = prop_oneof![4 => any_work_id(), 1 => Just("..")];
         prop::option::weighted(0.2, name.prop_map(Arc::from))
     };
     (name(), name(), name()).prop_map(|(work_id, tool, namespace)| Purpose { work_id, tool, namespace })

@@ -5,6 +5,7 @@
 
 mod agent_settings;
 mod apply_plan;
+mod configured_shell;
 mod error;
 mod git_hooks;
 mod hook_command;
@@ -13,7 +14,6 @@ mod install_record;
 mod json;
 mod plugin;
 mod settings_plan;
-mod shell_preference;
 mod shell_variable;
 mod status;
 mod tenure_bash;
@@ -24,9 +24,9 @@ use std::path::PathBuf;
 use std::str::FromStr;
 
 pub use apply_plan::apply_plan;
+pub use configured_shell::{ConfiguredShell, configured_shell};
 pub use error::InstallError;
 pub use git_hooks::{GitHook, GitHookStatus, git_hook_status};
-pub use shell_preference::{ShellPreference, shell_preference};
 pub use status::{InstallStatus, UnreadableSettings, install_status};
 pub use tenure_bash::is_own_shell;
 pub use user_folders::UserFolders;

@@ -6,8 +6,8 @@
 use std::path::{Path, PathBuf};
 
 use super::agent_settings::supports_shell_setting;
+use super::configured_shell::{ConfiguredShell, configured_shell};
 use super::install_record::missing_folders;
-use super::shell_preference::{ShellPreference, shell_preference};
 use super::user_folders::{entry_exists, link_target};
 use super::{InstallContext, InstallError, InstallPlan, PlannedChange};
 use crate::coding_agent::CodingAgent;
@@ -48,8 +48,8 @@ pub fn shell_for_agent(
     if !supports_shell_setting(agent) {
         return Ok(None);
     }
-    match shell_preference(agent, place) {
-        ShellPreference::Set { by } => {
+    match configured_shell(agent, place) {
+        ConfiguredShell::Set { by } => {
             plan.notes.push(format!(
                 "You have chosen a shell yourself ({by}). It stays, so what commands write is not asked for. Take it out and \
                  install again, or start the agent with `{}`.",
@@ -57,12 +57,12 @@ pub fn shell_for_agent(
             ));
             return Ok(None);
         }
-        ShellPreference::Unclear { path } => plan.notes.push(format!(
+        ConfiguredShell::Unclear { path } => plan.notes.push(format!(
             "{} cannot be read: it has comments, or is no JSON. If `shell` in it names another one, what commands write is not \
              asked for.",
             path.display()
         )),
-        ShellPreference::Unset => {}
+        ConfiguredShell::Unset => {}
     }
     if let Some(theirs) = place.login_shell.as_ref().filter(|shell| !shell.ends_with("bash")) {
         plan.notes.push(format!(

@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 use serde_json::{Value, json};
 use tenure_gate::coding_agent::CodingAgent;
 use tenure_gate::install::{
-    InstallContext, InstallError, InstallPlan, InstallScope, InstallTarget, PlannedChange, ShellPreference,
-    apply_plan, plan_install, plan_uninstall, shell_preference,
+    ConfiguredShell, InstallContext, InstallError, InstallPlan, InstallScope, InstallTarget, PlannedChange,
+    apply_plan, configured_shell, plan_install, plan_uninstall,
 };
 use tenure_gate::interception_coverage::{ChangeMethod, InterceptionMechanism};
 
@@ -131,7 +131,7 @@ fn a_shell_configured_in_opencode_is_respected() {
         let plan = project.install(OPENCODE);
         assert!(plan.notes.iter().any(|message| message.contains("cannot be read")), "{:?}", plan.notes);
         fs::write(&path, "{ // mine\n\"share\": \"disabled\"}").unwrap();
-        assert_eq!(shell_preference(CodingAgent::OpenCode, &project.context), ShellPreference::Unset);
+        assert_eq!(configured_shell(CodingAgent::OpenCode, &project.context), ConfiguredShell::Unset);
     }
     assert_eq!(covers_shells(&project.install(OPENCODE)), [InterceptionMechanism::Shim]);
 }

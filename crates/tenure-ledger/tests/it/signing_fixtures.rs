@@ -35,7 +35,7 @@ pub fn key_added(key: &LedgerSigningKey, by: &LedgerSigningKey) -> KeyEntry {
     KeyEntry::Added(KeyAdded::new(LEDGER, key.public_key(), by))
 }
 
-pub fn issued(
+pub fn issued_lease(
     resource: &str,
     holder: &str,
     mode: LeaseMode,
@@ -64,15 +64,15 @@ pub fn issued(
 /// The three leases of the golden vectors.
 pub fn three_leases() -> [IssuedLease; 3] {
     [
-        issued("deploy:prod", "ci-42", LeaseMode::Exclusive, 17, 1_000_000, 31_000_000),
-        issued("tuner:2", "größe", LeaseMode::Shared, 18, 1_000_000, u64::MAX),
-        issued("work:T-17", "a", LeaseMode::Renames, (1 << 53) - 1, 0, 1),
+        issued_lease("deploy:prod", "ci-42", LeaseMode::Exclusive, 17, 1_000_000, 31_000_000),
+        issued_lease("tuner:2", "größe", LeaseMode::Shared, 18, 1_000_000, u64::MAX),
+        issued_lease("work:T-17", "a", LeaseMode::Renames, (1 << 53) - 1, 0, 1),
     ]
 }
 
 /// The leaves of `count` leases, all different.
 pub fn leaves(count: usize) -> Vec<Leaf> {
-    let mut lease = issued("deploy:prod", "ci-42", LeaseMode::Exclusive, 0, 0, 1);
+    let mut lease = issued_lease("deploy:prod", "ci-42", LeaseMode::Exclusive, 0, 0, 1);
     let leaf = |number| {
         lease.fence = Fence(number);
         Leaf::of_issued(LEDGER, &lease)

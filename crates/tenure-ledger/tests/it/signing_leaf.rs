@@ -8,7 +8,7 @@ use tenure_core::kernel::{
 use tenure_core::proto::{LeaseEvent, lease_event};
 use tenure_ledger::signing::{Leaf, LedgerId, SignedTerms};
 
-use crate::signing_fixtures::{LEDGER, hex, issued, three_leases};
+use crate::signing_fixtures::{LEDGER, hex, issued_lease, three_leases};
 
 // Computed by another program, from the description alone.
 #[test]
@@ -29,7 +29,7 @@ fn golden_leaves() {
 #[test]
 fn a_mode_is_signed_with_its_stored_number() {
     for mode in LeaseMode::ALL {
-        let lease = issued("deploy:prod", "ci-42", mode, 17, 1, 2);
+        let lease = issued_lease("deploy:prod", "ci-42", mode, 17, 1, 2);
         let stamp = EncodeContext { tag: LEDGER.tag(), anchor: ClockAnchor::default(), signature: &[1] };
         let record = encode(&Event::Issued(lease.clone()), stamp);
         let message: LeaseEvent = prost::Message::decode(record.payload.as_slice()).unwrap();
@@ -41,7 +41,7 @@ fn a_mode_is_signed_with_its_stored_number() {
 
 #[test]
 fn a_renewal_is_signed_with_its_own_ticks_and_the_names_of_its_lease() {
-    let lease = issued("deploy:prod", "ci-42", LeaseMode::Exclusive, 17, 1_000_000, 31_000_000);
+    let lease = issued_lease("deploy:prod", "ci-42", LeaseMode::Exclusive, 17, 1_000_000, 31_000_000);
     let mut state = KernelState::new(LEDGER.tag(), Limits::default(), HashSeed::default());
     state.apply(&Event::Issued(lease.clone())).unwrap();
     let (at, expires_at) = (Tick(20_000_000), Tick(50_000_000));

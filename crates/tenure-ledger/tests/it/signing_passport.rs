@@ -9,7 +9,7 @@ use tenure_ledger::signing::{
 };
 
 use crate::signing_fixtures::{
-    LEDGER, OTHER_LEDGER, issued, key, keyring, leaves, other_key, signed_batch, three_leases,
+    LEDGER, OTHER_LEDGER, issued_lease, key, keyring, leaves, other_key, signed_batch, three_leases,
 };
 
 const ALPHABET: &str = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
@@ -101,7 +101,7 @@ fn a_passport_text_with_any_flipped_bit_is_rejected() {
 /// Passports of leases with names of different lengths, so that the text ends in each of its three ways.
 fn passports_of_every_length() -> Vec<String> {
     let text = |holder: &str| {
-        let lease = issued("a", holder, LeaseMode::Exclusive, 1, 0, 1);
+        let lease = issued_lease("a", holder, LeaseMode::Exclusive, 1, 0, 1);
         let signed = sign_batch(&key(), LEDGER, 2, &[Leaf::of_issued(LEDGER, &lease)]).unwrap();
         Passport::issue(LEDGER, &SignedTerms::from(&lease), signed.lease_signature(0).unwrap()).to_text()
     };
@@ -172,7 +172,7 @@ fn passport_errors_name_the_invalid_part() {
 fn a_passport_holds_the_longest_names_of_the_largest_batch() {
     let name = "ä".repeat(2048);
     let resource = "ä".repeat(2048 + 8);
-    let lease = issued(&resource, &name, LeaseMode::Renames, (1 << 53) - 1, 0, u64::MAX);
+    let lease = issued_lease(&resource, &name, LeaseMode::Renames, (1 << 53) - 1, 0, u64::MAX);
     let mut all = leaves(4096);
     all[4095] = Leaf::of_issued(LEDGER, &lease);
     let signed = sign_batch(&key(), LEDGER, u64::MAX, &all).unwrap();

@@ -10,7 +10,7 @@ use tenure_core::authority::{Authority, Budget, LeaseScope};
 use tenure_core::kernel::{Fence, IssuedLease, KernelState, LeaseMode};
 use tenure_ledger::signing::{Claims, Leaf, Passport, PassportError, SignedTerms, TrustedKeys, sign_batch};
 
-use crate::signing_fixtures::{LEDGER, issued, key};
+use crate::signing_fixtures::{LEDGER, issued_lease, key};
 
 fn authority() -> Authority {
     Authority {
@@ -21,7 +21,7 @@ fn authority() -> Authority {
 }
 
 fn lease(authority: Option<Authority>) -> IssuedLease {
-    let plain = issued("work:T-17", "agent-1", LeaseMode::Exclusive, 17, 1_000_000, 31_000_000);
+    let plain = issued_lease("work:T-17", "agent-1", LeaseMode::Exclusive, 17, 1_000_000, 31_000_000);
     IssuedLease { authority: authority.map(Arc::new), ..plain }
 }
 

@@ -41,6 +41,8 @@ pub enum WaitOutcome {
     Served { leases: Vec<Fence>, proof: Option<Arc<BatchProof>> },
     /// It left with nothing, or what it was granted was over before it could be told.
     Unserved(WaitEnd),
+    /// The granted leases expired before their grant was durable.
+    TooLate,
 }
 
 /// Somebody who is to be told how a wait ended.

@@ -33,6 +33,7 @@ pub(crate) struct Publication {
 pub(crate) enum PendingWaitOutcome {
     Served(Vec<Fence>),
     Unserved(WaitEnd),
+    TooLate,
 }
 
 /// Whom to tell, beside who asked.
@@ -122,6 +123,7 @@ impl Subscribers {
             let outcome = match outcome {
                 PendingWaitOutcome::Served(leases) => WaitOutcome::Served { leases, proof: proof.clone() },
                 PendingWaitOutcome::Unserved(end) => WaitOutcome::Unserved(end),
+                PendingWaitOutcome::TooLate => WaitOutcome::TooLate,
             };
             self.waiters.complete(ticket, &outcome);
         }

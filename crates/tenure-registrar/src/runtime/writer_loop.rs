@@ -188,6 +188,9 @@ impl<L: Ledger + Send + 'static> WriterLoop<L> {
                 Effect::Unserved { ticket, end } => {
                     outcome.ended_tickets.push((ticket, PendingWaitOutcome::Unserved(end)))
                 }
+                Effect::ServedTooLate { ticket } => {
+                    outcome.ended_tickets.push((ticket, PendingWaitOutcome::TooLate))
+                }
                 Effect::StepDown(failure) => carried = EffectsOutcome::Ended(failure),
             }
         }

@@ -178,7 +178,7 @@ impl RegistrarHarness {
                     self.end_wait(ticket);
                     self.check_active(&leases);
                 }
-                Effect::Unserved { ticket, .. } => {
+                Effect::Unserved { ticket, .. } | Effect::ServedTooLate { ticket } => {
                     self.end_wait(ticket);
                 }
                 Effect::Answer { request: caller, reply } => self.check_reply(caller, &reply, may_reply),

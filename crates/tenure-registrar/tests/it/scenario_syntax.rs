@@ -63,6 +63,7 @@ pub fn format_effect<'a>(effect: &Effect, name: impl Fn(&RequestId) -> &'a str) 
         Effect::Publish(published) => format!("publish {}", events(published)),
         Effect::Served { ticket, leases } => format!("t{} served{}", ticket.0, numbers(leases)),
         Effect::Unserved { ticket, end } => format!("t{} unserved {end:?}", ticket.0),
+        Effect::ServedTooLate { ticket } => format!("t{} too late", ticket.0),
         Effect::Answer { request: caller, reply } => format!("{}: {}", name(caller), self::reply(reply)),
         Effect::StepDown(failure) => format!("step down {failure:?}"),
     }

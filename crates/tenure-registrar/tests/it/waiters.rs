@@ -38,7 +38,7 @@ fn a_waiter_receives_its_ticket_before_its_grant() {
 }
 
 #[test]
-fn a_waiter_granted_a_lease_that_expired_during_the_write_is_timed_out() {
+fn a_waiting_request_is_answered_too_late_if_its_grant_expired_during_the_write() {
     run_scenario(
         "
         0    start                            -> append resumed at 0
@@ -49,7 +49,7 @@ fn a_waiter_granted_a_lease_that_expired_during_the_write_is_timed_out() {
         0    wrote                            -> publish queued t1 until 20; bob: waits as t1
         0.5  ann: release 1                   -> append released 1, issued 2 until 2.5
         # the disk stalls for longer than bob's whole lease
-        6    wrote                            -> publish released 1, issued 2 until 2.5; ann: released 1; t1 unserved TimedOut; append expired 2 at 6
+        6    wrote                            -> publish released 1, issued 2 until 2.5; ann: released 1; t1 too late; append expired 2 at 6
         ",
     );
 }

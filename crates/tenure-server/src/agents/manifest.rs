@@ -8,7 +8,7 @@ use axum::response::Response;
 use tenure_api::{Code, ManifestVerdict, Problem};
 use tenure_core::kernel::{AgentCommand, AgentOutcome, DeclareManifest, Fence, Holder, Tick, TickDuration};
 
-use super::{AgentSettings, manifest_intents, parse, submit, view};
+use super::{AgentSettings, intent_list, parse, submit, view};
 use crate::app::App;
 use crate::clock::format_tick;
 use crate::denial_log::RequestSummary;
@@ -68,7 +68,7 @@ fn read(mut fields: Fields, caller: &Caller, settings: &AgentSettings) -> Result
     let ttl = ttl(&mut fields, settings)?;
     let priority = fields.optional_number("priority_timestamp")?;
     let patience = patience(&mut fields, settings)?;
-    let intents = manifest_intents::parse(&mut fields, "intents", Some(&session))?;
+    let intents = intent_list::parse(&mut fields, "intents", Some(&session))?;
     fields.reject_remaining()?;
     if intents.is_empty() {
         return Err(HttpError::invalid("intents", "is empty; name at least one thing"));
@@ -78,7 +78,7 @@ fn read(mut fields: Fields, caller: &Caller, settings: &AgentSettings) -> Result
         let reason = "is missing, and no intent has a timestamp; say when the attempt began, in milliseconds";
         HttpError::invalid("priority_timestamp", reason)
     })?;
-    let wants = manifest_intents::lease_requests(manifest_intents::merge(&intents), ttl)?;
+    let wants = intent_list::lease_requests(intent_list::merge(&intents), ttl)?;
     let principal = caller.principal.clone();
     Ok(DeclareManifest {
         agent,

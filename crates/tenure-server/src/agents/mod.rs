@@ -11,10 +11,10 @@
 //!
 //! Nothing here decides who waits and who dies: see `kernel/dying.rs` in the core.
 
+mod intent_list;
 mod leases;
 mod list;
 mod manifest;
-mod manifest_intents;
 mod parse;
 mod report;
 mod settings;

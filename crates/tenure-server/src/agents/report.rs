@@ -15,8 +15,8 @@ use tenure_core::kernel::{
 use tenure_core::rules::overlap::ResourcePattern;
 use tenure_core::rules::time::is_expired;
 
-use super::manifest_intents::ManifestIntent;
-use super::{list, manifest_intents, parse, submit, view};
+use super::intent_list::ManifestIntent;
+use super::{intent_list, list, parse, submit, view};
 use crate::app::App;
 use crate::http::auth::Caller;
 use crate::http::body::ManifestBody;
@@ -57,7 +57,7 @@ pub(super) async fn report(
     let (answer, stamp) = submit(&app, &caller, AgentCommand::Report(report)).await?;
     let AgentOutcome::Acknowledged = answer else { return Err(unexpected()) };
     let pending = app.registrar.read(|state| {
-        let merged = manifest_intents::merge(&intents).into_iter();
+        let merged = intent_list::merge(&intents).into_iter();
         merged.map(|(resource, mode)| stands(state, &agent, &resource, mode, stamp)).collect()
     });
     let view = AgentView { pending, ..list::find(&app, &caller, &id)? };
@@ -105,7 +105,7 @@ fn digest_of(
     })?;
     let intents = fields.read_object("recovery", |mut fields| {
         phase("last_phase", &fields.text("last_phase")?)?;
-        let intents = manifest_intents::parse(&mut fields, "pending_intents", None)?;
+        let intents = intent_list::parse(&mut fields, "pending_intents", None)?;
         fields.reject_remaining()?;
         Ok(intents)
     })?;

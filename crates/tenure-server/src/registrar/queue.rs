@@ -56,7 +56,7 @@ impl WaitListener for QueueWaiter {
     fn complete(self: Box<Self>, outcome: WaitOutcome) {
         let revoke_on_drop = match &outcome {
             WaitOutcome::Served { leases, .. } => self.recipient.revoke_leases_on_drop(leases),
-            WaitOutcome::Unserved(_) => RevokeOnDrop::disarmed(),
+            WaitOutcome::Unserved(_) | WaitOutcome::TooLate => RevokeOnDrop::disarmed(),
         };
         // If nobody takes it, it is dropped here, and taken back.
         drop(self.sender.send((outcome, revoke_on_drop)));
@@ -66,6 +66,8 @@ impl WaitListener for QueueWaiter {
 pub(crate) enum QueueOutcome {
     Granted(Box<PendingGrant>),
     Ended(WaitEnd),
+    /// The granted leases expired before their grant was durable.
+    TooLate,
     /// The server stops. The place is kept if the request had a key.
     ServerShutdown {
         has_key: bool,
@@ -162,6 +164,7 @@ impl RegistrarHandle {
             }
             WaitOutcome::Unserved(_) if is_shutting_down => QueueOutcome::ServerShutdown { has_key: false },
             WaitOutcome::Unserved(end) => QueueOutcome::Ended(end),
+            WaitOutcome::TooLate => QueueOutcome::TooLate,
         }
     }
 }

@@ -53,7 +53,7 @@ impl AgentsScenario {
                 Effect::Served { leases, .. } => {
                     leases.iter().try_for_each(|lease| self.host.model().check_acknowledged(*lease))?;
                 }
-                Effect::Unserved { .. } => {}
+                Effect::Unserved { .. } | Effect::ServedTooLate { .. } => {}
                 Effect::StepDown(_) => {
                     self.in_flight.clear();
                     let at = self.now + self.rng.delay(1_000, SECOND);

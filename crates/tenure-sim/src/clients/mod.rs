@@ -288,6 +288,11 @@ impl ClientsScenario {
                         self.reply(from, ReplyOutcome::Refused);
                     }
                 }
+                Effect::ServedTooLate { ticket } => {
+                    if let Some((from, _)) = self.tickets.remove(&ticket) {
+                        self.reply(from, ReplyOutcome::Failed);
+                    }
+                }
                 Effect::StepDown(_) => {
                     self.tickets.clear();
                     let at = self.now + self.rng.delay(1_000, SECOND);

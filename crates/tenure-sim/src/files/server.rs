@@ -52,7 +52,7 @@ impl FilesScenario {
                 Effect::Served { leases, .. } => {
                     leases.iter().try_for_each(|lease| self.host.model().check_acknowledged(*lease))?;
                 }
-                Effect::Unserved { .. } => {}
+                Effect::Unserved { .. } | Effect::ServedTooLate { .. } => {}
                 Effect::StepDown(_) => {
                     // What these were about may be durable all the same: nobody forgets what was made sure of.
                     self.in_flight.clear();

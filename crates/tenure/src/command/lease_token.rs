@@ -17,7 +17,7 @@ use crate::failure::Failure;
 #[derive(Debug, Args)]
 pub struct LeaseTokenArguments {
     /// The lease's token. Others on this machine can read it here: prefer --token-file or TENURE_LEASE_TOKEN
-    #[arg(long, value_name = "TOKEN", conflicts_with = "token_file")]
+    #[arg(long, value_name = "TOKEN", conflicts_with = "token_file", allow_hyphen_values = true)]
     token: Option<RedactedArgument>,
     /// A file that holds the lease's token, as `tenure acquire --token-file` writes it
     #[arg(long, value_name = "FILE")]

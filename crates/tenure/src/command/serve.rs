@@ -179,7 +179,7 @@ fn print_addresses(server: &Server) {
     // Who started us may read no further than this, or not at all.
     let mut output = io::stdout();
     let _ = output.write_all(text.as_bytes()).and_then(|()| output.flush());
-    if let Some(error) = server.socket_bind_error() {
+    if let Some(error) = server.socket_bind_failure() {
         print_error("there is no local socket", error);
     }
 }

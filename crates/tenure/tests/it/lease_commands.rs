@@ -36,6 +36,11 @@ fn lease_is_acquired_renewed_transferred_and_released() {
     let mut wrong = home.command(&["release", id]);
     assert_eq!(wrong.env("TENURE_LEASE_TOKEN", "wrong").status().unwrap().code(), Some(77));
     assert_eq!(home.run(&["release", id]).code, Some(64), "without a token");
+    assert_eq!(
+        home.run(&["release", id, "--token", "-wrong"]).code,
+        Some(77),
+        "one token in 64 begins with `-`"
+    );
     let released = home.run(&["release", id, "--token", token, "--reason", "aborted"]);
     assert_eq!(released.code, Some(0), "{released:?}");
     assert!(released.output.contains("ABORTED"), "{released:?}");

@@ -5,7 +5,7 @@ use std::io;
 use std::sync::Arc;
 
 use tenure_control::serial::{
-    self, LineDecoder, MAX_LINE_BYTES, RejectedLine, SerialAction, SerialCommand, SerialLine,
+    self, LineDecoder, MAX_LINE_BYTES, RejectedLine, SerialAction, SerialConsoleCommand, SerialLine,
 };
 use tenure_control::{CommandSource, Problem, ProblemCode};
 use tokio::sync::watch;
@@ -76,7 +76,7 @@ async fn answer<G: LocalCommandController>(gate: &G, line: SerialLine) -> String
         SerialLine::Text(text) => serial::parse_line(&text),
         SerialLine::Invalid(problem) => Err(RejectedLine { id: None, problem }),
     };
-    let SerialCommand { id, action: request } = match read {
+    let SerialConsoleCommand { id, action: request } = match read {
         Ok(request) => request,
         Err(RejectedLine { id, problem }) => return serial::format_problem(id.as_deref(), &problem),
     };

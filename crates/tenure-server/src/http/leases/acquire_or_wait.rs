@@ -6,6 +6,7 @@ use tenure_core::kernel::{
     WaitEnd,
 };
 use tenure_core::rules::time::{is_expired, remaining};
+use tenure_registrar::Reply;
 
 use crate::app::App;
 use crate::denial_log::RequestSummary;
@@ -76,6 +77,7 @@ async fn wait(
                 format!("the server is stopping; {place}; ask again later"),
             ))
         }
+        QueueOutcome::TooLate => Err(error_from_reply(Reply::TooLate, || app.registrar.now())),
         QueueOutcome::Unknown => Err(outcome_unknown()),
     }
 }

@@ -81,7 +81,7 @@ fn named(app: &App, caller: &Caller, id: &LeaseId) -> Result<LeaseReference, Htt
 }
 
 /// The number of the lease with this id, if the caller may see what it is on.
-pub(super) fn resolve_fence(app: &App, caller: &Caller, id: &LeaseId) -> Result<Fence, HttpError> {
+pub(super) fn fence_of_lease_id(app: &App, caller: &Caller, id: &LeaseId) -> Result<Fence, HttpError> {
     named(app, caller, id).map(|named| named.fence)
 }
 

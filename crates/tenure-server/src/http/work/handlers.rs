@@ -19,7 +19,7 @@ use crate::denial_log::RequestSummary;
 use crate::http::auth::Caller;
 use crate::http::body::JsonBody;
 use crate::http::leases::{
-    LeaseId, find, granted, nonce, parse_idempotency_key, release_one, renew_one, resolve_fence,
+    LeaseId, fence_of_lease_id, find, granted, nonce, parse_idempotency_key, release_one, renew_one,
     revoke_unless_delivered, verify_token,
 };
 use crate::http::reply_error::{
@@ -246,7 +246,7 @@ pub(super) async fn show(
     caller: Caller,
     id: LeaseId,
 ) -> Result<Response, HttpError> {
-    let fence = resolve_fence(&app, &caller, &id)?;
+    let fence = fence_of_lease_id(&app, &caller, &id)?;
     let now = app.registrar.now();
     let found = app.registrar.read(|state| Some((find(state, fence, now)?, work_of(state, fence))));
     let (lease, work) = found.ok_or_else(not_found)?;

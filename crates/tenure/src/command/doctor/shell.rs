@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use tenure_gate::coding_agent::CodingAgent;
-use tenure_gate::install::{ShellPreference, is_own_shell, shell_preference};
+use tenure_gate::install::{ConfiguredShell, configured_shell, is_own_shell};
 use tenure_gate::interception_coverage::guard_command;
 
 use super::agent_hooks::AgentHooks;
@@ -32,13 +32,13 @@ pub fn check(
     let install = install_command(agent, scope);
     let preference = environment
         .nearest_install_location()
-        .map_or(ShellPreference::Unset, |place| shell_preference(agent, &place));
-    if let (CodingAgent::OpenCode, ShellPreference::Unclear { path }) = (agent, &preference) {
+        .map_or(ConfiguredShell::Unset, |place| configured_shell(agent, &place));
+    if let (CodingAgent::OpenCode, ConfiguredShell::Unclear { path }) = (agent, &preference) {
         let what = format!("{} cannot be read: it has comments, and may name a shell", path.display());
         return Some(Check::unknown(name, what));
     }
     let is_takable =
-        matches!(agent, CodingAgent::Claude | CodingAgent::OpenCode) && preference == ShellPreference::Unset;
+        matches!(agent, CodingAgent::Claude | CodingAgent::OpenCode) && preference == ConfiguredShell::Unset;
     let fix = match (environment.seccomp_unavailable_reason(), is_takable) {
         (Some(_), true) => format!("{ALLOW_SECCOMP_FIX}, and `{install}`"),
         (Some(_), false) => ALLOW_SECCOMP_FIX.to_owned(),
@@ -50,8 +50,8 @@ pub fn check(
             return Some(Check::ok(name, INSIDE));
         }
         let which = match preference {
-            ShellPreference::Set { by } => format!(" that you chose ({by})"),
-            ShellPreference::Unset | ShellPreference::Unclear { .. } => String::new(),
+            ConfiguredShell::Set { by } => format!(" that you chose ({by})"),
+            ConfiguredShell::Unset | ConfiguredShell::Unclear { .. } => String::new(),
         };
         let what = format!(
             "its commands run in a shell{which}, which does not ask: what they write is seen by the audit only, and nothing is \
@@ -95,8 +95,8 @@ pub fn check(
 }
 
 /// The shell that the agent's commands run in, as far as its settings say.
-fn shell(found: &AgentHooks, preference: &ShellPreference) -> Option<PathBuf> {
-    if found.agent == CodingAgent::OpenCode && matches!(preference, ShellPreference::Set { .. }) {
+fn shell(found: &AgentHooks, preference: &ConfiguredShell) -> Option<PathBuf> {
+    if found.agent == CodingAgent::OpenCode && matches!(preference, ConfiguredShell::Set { .. }) {
         return None;
     }
     let named = found.settings().find_map(|found| found.shell.clone());

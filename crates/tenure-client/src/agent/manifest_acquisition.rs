@@ -24,7 +24,7 @@ use crate::idempotency_key::random_u64;
 /// An agent that has to wait asks again until its turn has come; one that has to die comes back when it may, with the same
 /// priority. Dropping it before it is done ends the attempt, unless the agent has other claims: then the wait ends by itself.
 #[must_use = "nothing is asked for before it is awaited"]
-pub struct Declaration {
+pub struct ManifestAcquisition {
     agent: Agent,
     intents: Vec<AgentIntent>,
     wait: WaitLimit,
@@ -34,7 +34,7 @@ pub struct Declaration {
 /// Nobody waits longer than this for the server to hear that an agent does not wait any more.
 const WITHDRAW_TIMEOUT: Duration = Duration::from_secs(5);
 
-impl Declaration {
+impl ManifestAcquisition {
     pub(super) fn new(agent: Agent, intents: Vec<AgentIntent>) -> Self {
         Self { wait: agent.wait, agent, intents, priority_guard: None }
     }
@@ -100,7 +100,7 @@ impl Declaration {
     }
 }
 
-impl IntoFuture for Declaration {
+impl IntoFuture for ManifestAcquisition {
     type Output = Result<HeldManifest, DeclareError>;
     type IntoFuture = Pin<Box<dyn Future<Output = Self::Output> + Send>>;
 
