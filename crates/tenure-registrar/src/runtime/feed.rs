@@ -1,7 +1,7 @@
 //! What happened, batch by batch, from any point on: from memory while it is recent, else from the ledger.
 
 use std::collections::VecDeque;
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 use std::time::Duration;
 
 use parking_lot::{Condvar, Mutex};
@@ -15,19 +15,23 @@ pub struct Feed {
     published: Condvar,
     /// Where older batches are. Without one, only what is in memory can be told again.
     reader: Option<LedgerReader>,
-    observer: OnceLock<Arc<dyn Observer>>,
+    observers: Mutex<Observers>,
 }
 
-/// Is told of every event that is durable, in order and without a gap, on the thread that tells everybody else. Whoever
-/// listens in this way must be quick: nobody is answered meanwhile.
+/// Receives every durable event, in order and without a gap, on the thread that publishes it. An observer must be
+/// quick: the publisher answers no request meanwhile.
 pub trait Observer: Send + Sync {
-    /// The view is about to learn of this event. `before` is the state without it, so that what the event does can be
-    /// told exactly, however late somebody looks.
+    /// Runs before readers of the view learn of `event`. `before` is the state without it, so that an observer can
+    /// describe exactly what the event changes. Reading the view here is a deadlock: the publisher holds its lock.
     fn before_event(&self, seq: Seq, event: &Event, before: &KernelState);
 
-    /// Everything that became durable together was told. The write took so long.
-    fn batch_published(&self, took: Duration);
+    /// Runs once per batch, when the view and the feed have all of its events. The durable write took `_write_time`.
+    fn batch_published(&self, _write_time: Duration) {}
 }
+
+/// In the order of their registration. A registration replaces the list: the publisher keeps one list for a whole
+/// batch, and holds no lock while observers run.
+pub(crate) type Observers = Arc<Vec<Arc<dyn Observer>>>;
 
 struct RecentBatches {
     batches: VecDeque<Arc<DurableBatch>>,
@@ -86,7 +90,7 @@ impl Feed {
             has_ended: false,
             at_end: Vec::new(),
         };
-        Feed { recent: Mutex::new(recent), published: Condvar::new(), reader, observer: OnceLock::new() }
+        Feed { recent: Mutex::new(recent), published: Condvar::new(), reader, observers: Mutex::default() }
     }
 
     /// Where it is now: the last event that was told.
@@ -111,13 +115,14 @@ impl Feed {
         self.reader.as_ref().map_or(1, LedgerReader::epoch)
     }
 
-    /// Tells `observer` of every event from now on. There is one at the most: the first one.
+    /// Registers `observer` for every batch whose publication begins after this call. Each event is shown to all
+    /// observers, in the order of their registration, before the next event is shown to any of them.
     pub fn observe(&self, observer: Arc<dyn Observer>) {
-        let _ = self.observer.set(observer);
+        Arc::make_mut(&mut self.observers.lock()).push(observer);
     }
 
-    pub(crate) fn observer(&self) -> Option<&dyn Observer> {
-        self.observer.get().map(|observer| &**observer)
+    pub(crate) fn observers(&self) -> Observers {
+        self.observers.lock().clone()
     }
 
     /// Listens to everything after event `after`.

@@ -98,21 +98,21 @@ impl Drop for Publisher {
 impl Subscribers {
     fn notify(&self, outcome: Publication) {
         let Publication { events, written, answers, ended_tickets } = outcome;
-        let observer = self.feed.observer();
+        let observers = self.feed.observers();
         // Every event is one record of the batch.
         let first = written.as_ref().map_or(0, |(durable, _)| durable.batch.first().0);
         if !events.is_empty() {
             self.view.apply(&events, |index, event, before| {
-                if let Some(observer) = observer {
+                for observer in observers.iter() {
                     observer.before_event(Seq(first + index), event, before);
                 }
             });
         }
         let proof = written.map(|(batch, signed)| {
-            let took = batch.write_time;
+            let write_time = batch.write_time;
             self.feed.publish(batch);
-            if let Some(observer) = observer {
-                observer.batch_published(took);
+            for observer in observers.iter() {
+                observer.batch_published(write_time);
             }
             Arc::new(BatchProof::new(self.ledger, signed, &events))
         });

@@ -1,14 +1,21 @@
-//! Who is told of every event, in the moment in which it is told.
+//! Observers of the feed: which events they are shown, and in which order.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use tenure_core::kernel::{Command, Event, Fence, KernelState, LeaseCredential};
+use tenure_core::kernel::{
+    Command, Event, Fence, HashSeed, KernelState, LeaseCredential, LeaseRequest, Limits, Resource,
+};
 use tenure_core::lease::ReleaseReason;
-use tenure_ledger::Seq;
-use tenure_registrar::runtime::{BootClock, Observer, RegistrarService, ServiceOptions};
+use tenure_ledger::signing::LedgerSigningKey;
+use tenure_ledger::{MemoryLedger, Seq};
+use tenure_registrar::BatchSettings;
+use tenure_registrar::runtime::{
+    BootClock, Feed, Observer, RegistrarService, ServiceOptions, Writer, WriterConfig, replay,
+};
 
-use crate::runtime::acquire;
+use crate::runtime::{ManualClock, acquire};
+use crate::scenario::LEDGER;
 
 /// Notes what it is told.
 #[derive(Default)]
@@ -48,4 +55,40 @@ fn an_observer_sees_every_event_with_its_sequence_number_and_prior_state() {
     assert_eq!(*notes.batches.lock().unwrap(), service.feed().published_batch_count() - batches);
     assert_eq!((service.feed().pruned_through(), service.feed().epoch()), (Seq(0), 1));
     service.stop().unwrap();
+}
+
+/// Appends the number of each event, with its own name, to a log that several observers share.
+struct NamedObserver(&'static str, Arc<Mutex<Vec<(u64, &'static str)>>>);
+
+impl Observer for NamedObserver {
+    fn before_event(&self, seq: Seq, _: &Event, _: &KernelState) {
+        self.1.lock().unwrap().push((seq.0, self.0));
+    }
+}
+
+#[test]
+fn all_observers_see_each_event_in_the_order_of_their_registration() {
+    let log = Arc::new(Mutex::new(Vec::new()));
+    let observer = |name| Arc::new(NamedObserver(name, log.clone()));
+    let (ledger, hash_seed) = (MemoryLedger::default(), HashSeed::default());
+    let replay = replay(&ledger, LEDGER, Limits::default(), hash_seed).unwrap();
+    let feed = Feed::new(replay.head(), None);
+    feed.observe(observer("first"));
+    feed.observe(observer("second"));
+    let key = Arc::new(LedgerSigningKey::from_secret(&[7; 32]));
+    let (clock, settings) = (Arc::new(ManualClock::default()), BatchSettings::default());
+    let config = WriterConfig { replay, key, clock, settings, hash_seed };
+    let writer = Writer::start(ledger, config, feed).unwrap();
+    writer.handle().submit_and_wait(acquire("db:1", "a", 600));
+    writer.feed().observe(observer("late"));
+    let Command::Acquire(mut both) = acquire("db:2", "a", 600) else { unreachable!() };
+    let second = LeaseRequest { resource: Resource::parse("db:3").unwrap(), ..both.requests[0].clone() };
+    both.requests.push(second);
+    writer.handle().submit_and_wait(Command::Acquire(both));
+    writer.stop();
+    // Event 1 is the key, which the ledger has before the writer starts; 2 is the start of the clock. 4 and 5 are one
+    // batch: each of its events is shown to all observers before the next one.
+    let before_late = (2..=3).flat_map(|seq| ["first", "second"].map(|name| (seq, name)));
+    let after_late = (4..=5).flat_map(|seq| ["first", "second", "late"].map(|name| (seq, name)));
+    assert_eq!(*log.lock().unwrap(), before_late.chain(after_late).collect::<Vec<_>>());
 }
