@@ -7,10 +7,10 @@ use tokio::sync::watch;
 use crate::agents::AgentSettings;
 use crate::control::ControlApi;
 use crate::denial_log::DenialLog;
-use crate::files::{FileEventObserver, FilesApi};
+use crate::files::FilesApi;
 use crate::http::HostNames;
 use crate::http::events::EventBuffer;
-use crate::intents::{IntentSecrets, IntentSessionWaker, IntentSettings, IntentsApi};
+use crate::intents::{IntentSecrets, IntentSettings, IntentsApi};
 use crate::metrics::Metrics;
 use crate::registrar::RegistrarHandle;
 use crate::resource_pools::ResourcePools;
@@ -71,10 +71,17 @@ impl App {
         let Secrets { token_key, admin, api_tokens, intents: intent_secrets } = secrets;
         let stop_requested = watch::Sender::new(false);
         let metrics = Arc::new(Metrics::new());
-        let session_waker = IntentSessionWaker::new(registrar.view(), control.controller.clone());
-        let observer = FileEventObserver::new(files.listeners(), session_waker.clone());
-        let events = EventBuffer::start(registrar.event_feed(), metrics.clone(), observer);
-        let intents = IntentsApi::new(intents, intent_secrets, session_waker);
+        let intents = IntentsApi::new(intents, intent_secrets, registrar.view());
+        let feed = registrar.event_feed();
+        let events = EventBuffer::new(feed, metrics.clone());
+        // The event buffer comes last: a subscriber can read an event as soon as the buffer has it. By then the device
+        // must have its new owner, guards must no longer rely on a lease that ended, and the event must be counted.
+        // The others do not depend on each other.
+        feed.observe(control.controller.clone());
+        feed.observe(intents.observer());
+        feed.observe(files.observer());
+        feed.observe(metrics.clone());
+        feed.observe(events.clone());
         let denials = DenialLog::default();
         Self {
             registrar,

@@ -17,7 +17,9 @@ use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::registry::{Metric, Registry};
 use tenure_api::Code;
-use tenure_core::kernel::{AgentEvent, Event, IntentEvent};
+use tenure_core::kernel::{AgentEvent, Event, IntentEvent, KernelState};
+use tenure_ledger::Seq;
+use tenure_registrar::runtime::Observer;
 
 /// The name of every metric begins with this and an underscore.
 pub(crate) const PREFIX: &str = "tenure";
@@ -42,7 +44,7 @@ pub(crate) struct Metrics {
     pub(crate) registry: Registry,
     routes: Routes,
     problems: Family<Label<&'static str>, Counter>,
-    pub(crate) ledger_write_seconds: Histogram,
+    ledger_write_seconds: Histogram,
     pub(crate) connections: Gauge,
     pub(crate) event_streams: Gauge,
     events: Counter,
@@ -106,9 +108,10 @@ impl Metrics {
         *route.requests.entry((method, status)).or_default() += 1;
         route.seconds.observe(elapsed.as_secs_f64());
     }
+}
 
-    /// Counts a durable event.
-    pub(crate) fn count_event(&self, event: &Event) {
+impl Observer for Metrics {
+    fn before_event(&self, _: Seq, event: &Event, _: &KernelState) {
         self.events.inc();
         let (counter, count) = match event {
             Event::Intent(event) if matches!(**event, IntentEvent::Accepted(_)) => {
@@ -124,6 +127,10 @@ impl Metrics {
             _ => return,
         };
         counter.inc_by(count);
+    }
+
+    fn batch_published(&self, write_time: Duration) {
+        self.ledger_write_seconds.observe(write_time.as_secs_f64());
     }
 }
 
@@ -185,7 +192,7 @@ mod tests {
         metrics.count_response(Some("/v1/leases"), &Method::POST, 409, Some(Code::Held), took);
         let invented = Method::from_bytes(b"INVENTED").unwrap();
         metrics.count_response(None, &invented, 404, Some(Code::NotFound), took);
-        metrics.ledger_write_seconds.observe(100.0);
+        metrics.batch_published(Duration::from_secs(100));
         let mut text = String::new();
         prometheus_client::encoding::text::encode(&mut text, &metrics.registry).unwrap();
         for line in [

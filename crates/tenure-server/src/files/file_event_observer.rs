@@ -1,14 +1,15 @@
-//! Hears of every event on the thread that tells everybody, before anybody is answered, and passes on what is about files.
+//! Observes the feed and passes file events to the parts of the files API that must know them before any client does.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use tenure_core::kernel::{Event, Fence, FileEvent, FileSession, KernelState, Resource, Tick};
 use tenure_ledger::Seq;
 use tenure_registrar::runtime::Observer;
 
-/// Somebody who must know first what happens to files. Whoever listens in this way must be quick.
-pub(crate) trait FileEventListener: Send + Sync {
+use super::FilesApi;
+
+/// Receives file events on the thread that publishes them, before any client learns of them. It must be quick.
+pub(super) trait FileEventListener: Send + Sync {
     /// A lease on a file began.
     fn lease_began(&self) {}
 
@@ -19,18 +20,18 @@ pub(crate) trait FileEventListener: Send + Sync {
     fn session_ended(&self, _session: &FileSession) {}
 }
 
-/// Passes on what happens to files to whoever must know it first.
-pub(crate) struct FileEventObserver {
-    listeners: Vec<Arc<dyn FileEventListener>>,
-    /// Who else is told of everything, first.
-    next: Arc<dyn Observer>,
+struct FileEventObserver {
+    listeners: [Arc<dyn FileEventListener>; 3],
+}
+
+impl FilesApi {
+    pub(crate) fn observer(&self) -> Arc<dyn Observer> {
+        let (generations, holders) = (self.grant_generations.clone(), self.last_holders.clone());
+        Arc::new(FileEventObserver { listeners: [generations, holders, self.audit.recently_ended.clone()] })
+    }
 }
 
 impl FileEventObserver {
-    pub(crate) fn new(listeners: Vec<Arc<dyn FileEventListener>>, next: Arc<dyn Observer>) -> Arc<Self> {
-        Arc::new(Self { listeners, next })
-    }
-
     fn ends(&self, lease: Fence, at: Tick, before: &KernelState) {
         let Some(lease) = before.lease(lease) else { return };
         if let Some(session) = before.file_session(lease.holder) {
@@ -40,8 +41,7 @@ impl FileEventObserver {
 }
 
 impl Observer for FileEventObserver {
-    fn before_event(&self, seq: Seq, event: &Event, before: &KernelState) {
-        self.next.before_event(seq, event, before);
+    fn before_event(&self, _: Seq, event: &Event, before: &KernelState) {
         match event {
             Event::Issued(issued) if issued.resource.as_str().starts_with("FILE:") => {
                 self.listeners.iter().for_each(|listener| listener.lease_began());
@@ -58,9 +58,5 @@ impl Observer for FileEventObserver {
             }
             _ => {}
         }
-    }
-
-    fn batch_published(&self, took: Duration) {
-        self.next.batch_published(took);
     }
 }

@@ -10,7 +10,7 @@
 //!             watching    resting     what ends by itself: with its process, or when nothing is heard
 //!             violations  what was changed all the same
 //!             audit       how that is seen: trees are watched in which agents are at work
-//!             file_event_observer  who is told of the end of a lease before anybody is answered
+//!             file_event_observer  tells standing and audit of the end of a lease before any client learns of it
 //!             list  blocker_reports  people  blame     what a person sees, and may do
 //! ```
 //!
@@ -55,7 +55,6 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use self::audit::WorkTreeAudit;
-pub(crate) use self::file_event_observer::{FileEventListener, FileEventObserver};
 pub(crate) use self::grant_generations::GrantGenerations;
 use self::guards::GuardRegistry;
 use self::idle_release::IdleRelease;
@@ -116,11 +115,6 @@ impl FilesApi {
             idle_release: IdleRelease::default(),
             idle_shutdown: IdleShutdown::default(),
         }
-    }
-
-    /// Who is told of what happens to files before anybody is answered.
-    pub(crate) fn listeners(&self) -> Vec<Arc<dyn FileEventListener>> {
-        vec![self.grant_generations.clone(), self.last_holders.clone(), self.audit.recently_ended.clone()]
     }
 
     /// Who wrote which line. Nothing where its folder cannot be used: then nobody knows.

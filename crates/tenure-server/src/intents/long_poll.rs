@@ -1,6 +1,5 @@
 //! Wakes whoever waits for sessions: when the ledger has a change of one, and when the worker's guard is gone.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
@@ -13,15 +12,13 @@ use tokio::time::{Instant, sleep_until};
 use crate::app::App;
 use crate::http::response::HttpError;
 
-/// Hears of every event on the thread that tells everybody.
-pub(crate) struct IntentSessionWaker {
+/// Observes the feed for the API of intents.
+pub(super) struct IntentSessionWaker {
     signal: watch::Sender<u64>,
     /// Whether what is being told will change something for who waits.
     is_due: AtomicBool,
     /// The guard's fence; 0 where nobody has had it.
     leader_fence: AtomicU64,
-    /// Who else is told of everything, first.
-    next: Arc<dyn Observer>,
 }
 
 pub(super) struct PollResult<T> {
@@ -33,16 +30,15 @@ pub(super) struct PollResult<T> {
 }
 
 impl IntentSessionWaker {
-    pub(crate) fn new(view: &StateView, next: Arc<dyn Observer>) -> Arc<Self> {
+    pub(super) fn new(view: &StateView) -> Self {
         let held = view.read(|state| {
             state.leases_on_resource(&leader_lock_resource()).next().map(|lease| lease.fence.0)
         });
-        Arc::new(Self {
+        Self {
             signal: watch::Sender::new(0),
             is_due: AtomicBool::new(false),
             leader_fence: AtomicU64::new(held.unwrap_or(0)),
-            next,
-        })
+        }
     }
 
     fn is_leader_fence(&self, lease: Fence) -> bool {
@@ -51,8 +47,7 @@ impl IntentSessionWaker {
 }
 
 impl Observer for IntentSessionWaker {
-    fn before_event(&self, seq: Seq, event: &Event, before: &KernelState) {
-        self.next.before_event(seq, event, before);
+    fn before_event(&self, _: Seq, event: &Event, _: &KernelState) {
         match event {
             Event::Intent(_) => self.is_due.store(true, Ordering::Relaxed),
             Event::Issued(issued) if issued.resource.as_str() == LEADER_LOCK => {
@@ -67,8 +62,7 @@ impl Observer for IntentSessionWaker {
         }
     }
 
-    fn batch_published(&self, took: Duration) {
-        self.next.batch_published(took);
+    fn batch_published(&self, _: Duration) {
         // By now the view has it: whoever looks sees it.
         if self.is_due.swap(false, Ordering::Relaxed) {
             self.signal.send_modify(|times| *times += 1);

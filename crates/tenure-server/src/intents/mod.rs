@@ -25,6 +25,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use tenure_core::kernel::TickDuration;
+use tenure_registrar::runtime::{Observer, StateView};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
@@ -32,7 +33,7 @@ use self::key::IntentKeyDeriver;
 pub use self::key::{EmptySecret, IntentSecret, IntentSecrets};
 pub(crate) use self::lan::lan_only;
 pub use self::lan::{InvalidNetwork, Network};
-pub(crate) use self::long_poll::IntentSessionWaker;
+use self::long_poll::IntentSessionWaker;
 pub use self::settings::IntentSettings;
 pub(crate) use self::view::view_of;
 pub use self::worker_api::WorkerApi;
@@ -53,13 +54,14 @@ pub(crate) struct IntentsApi {
 }
 
 impl IntentsApi {
-    pub(crate) fn new(
-        settings: IntentSettings,
-        secrets: IntentSecrets,
-        session_waker: Arc<IntentSessionWaker>,
-    ) -> Self {
+    pub(crate) fn new(settings: IntentSettings, secrets: IntentSecrets, view: &StateView) -> Self {
         let api_leases = AtomicBool::new(settings.api_leases);
+        let session_waker = Arc::new(IntentSessionWaker::new(view));
         Self { settings, keys: IntentKeyDeriver::new(secrets), api_leases, session_waker }
+    }
+
+    pub(crate) fn observer(&self) -> Arc<dyn Observer> {
+        self.session_waker.clone()
     }
 
     /// From the next intent on, the lease is taken when it is accepted, or is not. What was accepted stays as it is.

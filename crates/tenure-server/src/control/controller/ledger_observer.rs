@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::time::Duration;
 
 use tenure_control::ControlLease;
 use tenure_control::device::StopReason;
@@ -91,8 +90,6 @@ impl Observer for Controller {
             _ => {}
         }
     }
-
-    fn batch_published(&self, _: Duration) {}
 }
 
 /// How clients call a lease: `cl_`, the ledger, the fence. Never the same for two.

@@ -26,8 +26,6 @@ pub(crate) struct EventBuffer {
     signal: watch::Sender<BufferSignal>,
     pub(super) read_slots: Arc<Semaphore>,
     metrics: Arc<Metrics>,
-    /// Who else is told of everything, first.
-    next: Arc<dyn Observer>,
 }
 
 #[derive(Default)]
@@ -50,16 +48,14 @@ pub(super) enum BufferRead {
 }
 
 impl EventBuffer {
-    /// Listens to `feed` from now on, until it ends, and tells `next` of everything too.
-    pub(crate) fn start(feed: &Feed, metrics: Arc<Metrics>, next: Arc<dyn Observer>) -> Arc<Self> {
+    /// A buffer that ends with `feed`, and is filled once it is registered there as an observer.
+    pub(crate) fn new(feed: &Feed, metrics: Arc<Metrics>) -> Arc<Self> {
         let buffer = Arc::new(Self {
             recent: Mutex::default(),
             signal: watch::Sender::new(BufferSignal { batches: 0, has_ended: false }),
             read_slots: Arc::new(Semaphore::new(MAX_READERS)),
             metrics,
-            next,
         });
-        feed.observe(buffer.clone());
         let ended = buffer.clone();
         feed.on_end(move || ended.end());
         buffer
@@ -99,10 +95,8 @@ impl EventBuffer {
 
 impl Observer for EventBuffer {
     fn before_event(&self, seq: Seq, event: &Event, before: &KernelState) {
-        self.next.before_event(seq, event, before);
         let anchor = before.clock().map_or(ClockAnchor::default(), |clock| clock.anchor);
         let encoded = Arc::new(EncodedEvent::new(seq.0, event, &before, before.ledger_tag(), anchor));
-        self.metrics.count_event(event);
         let mut recent = self.recent.lock();
         recent.weight += encoded.memory_size();
         recent.events.push_back(encoded);
@@ -112,9 +106,7 @@ impl Observer for EventBuffer {
         }
     }
 
-    fn batch_published(&self, took: Duration) {
-        self.next.batch_published(took);
-        self.metrics.ledger_write_seconds.observe(took.as_secs_f64());
+    fn batch_published(&self, _: Duration) {
         self.signal.send_modify(|signal| signal.batches += 1);
     }
 }
