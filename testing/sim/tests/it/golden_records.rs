@@ -1,7 +1,7 @@
 //! The records and answers of seeds 1 to 50 are those of the golden file, whatever the code is called by now.
 //!
 //! A failure means that the behaviour changed. If that is intended: `cargo xtask sim --seeds 500 --golden
-//! crates/tenure-sim/tests/golden/records.txt --write-golden`, in a commit that says why.
+//! testing/sim/tests/golden/records.txt --write-golden`, in a commit that says why.
 
 use tenure_sim::{GoldenDigests, run_seed};
 
