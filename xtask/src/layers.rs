@@ -1,182 +1,180 @@
-//! Who may depend on whom, and what the pure crates must not mention.
-
-use std::fmt::Write;
-use std::ops::Range;
+//! Which crate links which, and what the pure crates must not mention.
 
 use cargo_metadata::{DependencyKind, Package};
 use regex::Regex;
-use serde::Deserialize;
 
 use crate::process::TaskError;
 use crate::source_lines::{SourceLines, is_test_file};
 use crate::workspace::Workspace;
 
-/// Checks who depends on whom against the table in xtask/layers.toml
+/// Compare the dependencies of each crate with the tables in ARCHITECTURE.md
 ///
-/// Compares that table with every Cargo.toml and with the table in ARCHITECTURE.md, compares the
-/// external dependencies with the list in ARCHITECTURE.md, and sees that the pure crates are pure.
+/// Fails if a crate under crates/ links one under testing/ other than for its tests, if a dependency between crates is
+/// not in the table of crates, if an external dependency has no purpose there, and if a pure crate is not pure.
 #[derive(clap::Args)]
-pub struct Arguments {
-    /// Write the table into ARCHITECTURE.md instead of comparing it
-    #[arg(long)]
-    write: bool,
+pub struct Arguments {}
+
+/// Holds two tables, each between two comments such as `<!-- layers:begin -->` and `<!-- layers:end -->`.
+const ARCHITECTURE: &str = "ARCHITECTURE.md";
+
+/// Their programs must not mention a clock, a disk, a network, a thread or a random source.
+const PURE: &[&str] = &["tenure-core", "tenure-control"];
+
+/// The external crates that these may link, named one by one: a dependency that reads a clock, a disk or a random
+/// source would end replay, and every client links tenure-api.
+const EXTERNAL: &[(&str, &[&str])] = &[
+    ("tenure-core", &["blake3", "prost", "siphasher", "thiserror"]),
+    ("tenure-control", &["base64", "blake3", "hex", "serde", "serde_json", "sha2", "subtle"]),
+    ("tenure-api", &["serde", "serde_json", "utoipa"]),
+];
+
+/// A row of the table of crates.
+struct Layer<'a> {
+    name: &'a str,
+    links: Vec<&'a str>,
+    tests_link: Vec<&'a str>,
+    reason: &'a str,
 }
 
-/// xtask/layers.toml, which explains its fields.
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Layers {
-    layer: Vec<Layer>,
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Layer {
-    name: String,
-    uses: Vec<String>,
-    external: Option<Vec<String>>,
-    reason: String,
-    #[serde(default)]
-    pure: bool,
-    #[serde(default)]
-    for_tests: bool,
-}
-
-/// Checks everything, or writes the table.
-pub fn run(workspace: &Workspace, arguments: &Arguments) -> Result<(), TaskError> {
-    if !arguments.write {
-        return check(workspace);
+impl<'a> Layer<'a> {
+    fn parse(cells: &[&'a str]) -> Result<Self, TaskError> {
+        let [name, links, tests_link, reason] = *cells else {
+            return Err(TaskError::new(
+                format!("a row of the table of crates has {} cells: {}", cells.len(), cells.join(" | ")),
+                "a row has the crate, what it links, what only its tests link, and why it is a crate",
+            ));
+        };
+        let names = |cell: &'a str| cell.split('`').skip(1).step_by(2).collect();
+        Ok(Self { name: name.trim_matches('`'), links: names(links), tests_link: names(tests_link), reason })
     }
-    let mut text = workspace.shell.read_file(ARCHITECTURE)?;
-    let place = marked_range(&text, "layers")?;
-    text.replace_range(place, &format!("\n{}", table(&layers(workspace)?)));
-    Ok(workspace.shell.write_file(ARCHITECTURE, text)?)
 }
 
-/// Checks everything that the table promises.
+/// Checks everything that the two tables and the constants above promise.
 pub fn check(workspace: &Workspace) -> Result<(), TaskError> {
-    let layers = layers(workspace)?;
-    let mut wrong = violations(&layers, &workspace.packages);
-    for layer in layers.iter().filter(|layer| layer.pure) {
-        for (path, text) in workspace.sources(&format!("crates/{}/src", layer.name), &["rs"])? {
+    let text = workspace.shell.read_file(ARCHITECTURE)?;
+    let mut wrong = violations(&layers(&text)?, &workspace.packages);
+    wrong.extend(unlisted_externals(&workspace.packages));
+    for name in PURE {
+        for (path, text) in workspace.sources(&format!("crates/{name}/src"), &["rs"])? {
             let found = if is_test_file(&path) { Vec::new() } else { forbidden_words(&text) };
             wrong.extend(found.iter().map(|(line, word, reason)| {
                 format!("{}:{line} mentions `{word}`: {reason}", path.display())
             }));
         }
     }
-    if !wrong.is_empty() {
-        return Err(TaskError::new(
-            format!("a layer does what it must not:\n  {}", wrong.join("\n  ")),
-            "take the dependency or the call out; if the promise shall change, change xtask/layers.toml or \
-             xtask/src/layers.rs, and record the decision in docs/adr",
-        ));
-    }
-    let text = workspace.shell.read_file(ARCHITECTURE)?;
-    check_table(&text, &table(&layers))?;
-    let wrong =
-        dependency_table_errors(&text[marked_range(&text, "dependencies")?], &external(&workspace.packages));
+    wrong.extend(dependency_table_errors(&rows(&text, "dependencies")?, &external(&workspace.packages)));
     if wrong.is_empty() {
         return Ok(());
     }
     Err(TaskError::new(
-        format!("the table of dependencies in ARCHITECTURE.md is wrong:\n  {}", wrong.join("\n  ")),
-        "mend the lines `| name | what it is for |` in ARCHITECTURE.md, or take the dependency out",
+        format!("the crates are not as ARCHITECTURE.md describes them:\n  {}", wrong.join("\n  ")),
+        "remove the dependency or the call; for a new promise, change the table in ARCHITECTURE.md or the constants in \
+         xtask/src/layers.rs, and record the decision in docs/adr",
     ))
 }
 
-fn layers(workspace: &Workspace) -> Result<Vec<Layer>, TaskError> {
-    Ok(workspace.read_toml::<Layers>("xtask/layers.toml")?.layer)
+/// The cells of each row in the table called `name`, without its header.
+fn rows<'a>(text: &'a str, name: &str) -> Result<Vec<Vec<&'a str>>, TaskError> {
+    let (begin, end) = (format!("<!-- {name}:begin -->"), format!("<!-- {name}:end -->"));
+    let after_begin = text.split_once(&begin).map(|(_, rest)| rest);
+    let Some((table, _)) = after_begin.and_then(|rest| rest.split_once(&end)) else {
+        return Err(TaskError::new(
+            format!("ARCHITECTURE.md does not hold `{begin}` and, below it, `{end}`"),
+            "put both comments around the table, each on a line of its own",
+        ));
+    };
+    let lines = table.lines().filter_map(|line| line.trim().strip_prefix('|')?.strip_suffix('|')).skip(2);
+    Ok(lines.map(|row| row.split('|').map(str::trim).collect()).collect())
 }
 
-/// What the Cargo.toml files say and the table does not allow.
-fn violations(layers: &[Layer], packages: &[Package]) -> Vec<String> {
+fn layers(text: &str) -> Result<Vec<Layer<'_>>, TaskError> {
+    rows(text, "layers")?.iter().map(|cells| Layer::parse(cells)).collect()
+}
+
+/// Where the table of crates and the Cargo.toml files differ, and what no table can allow.
+fn violations(layers: &[Layer<'_>], packages: &[Package]) -> Vec<String> {
     let mut wrong = Vec::new();
-    let named = |name: &str| layers.iter().find(|layer| layer.name == name);
     for package in packages {
-        let Some(layer) = named(&package.name) else {
-            wrong.push(format!("{} has no line in the table", package.name));
+        let name = package.name.as_str();
+        let Some(layer) = layers.iter().find(|layer| layer.name == name) else {
+            wrong.push(format!("{name} has no row"));
             continue;
         };
-        for dependency in &package.dependencies {
-            let name = &dependency.name;
-            let is_allowed = if named(name).is_some_and(|layer| layer.for_tests) {
-                dependency.kind == DependencyKind::Development
-            } else if is_ours(packages, name) {
-                layer.uses.contains(name)
-            } else {
-                dependency.kind != DependencyKind::Normal
-                    || layer.external.as_ref().is_none_or(|allowed| allowed.contains(name))
-            };
-            if !is_allowed {
-                wrong.push(format!("{} depends on {name}; {}", layer.name, layer.reason));
-            }
+        if layer.reason.is_empty() {
+            wrong.push(format!("the row of {name} does not say why it is a crate"));
+        }
+        let own = package.dependencies.iter().filter(|dependency| is_own(packages, &dependency.name));
+        let (tested, linked): (Vec<_>, Vec<_>) =
+            own.partition(|dependency| dependency.kind == DependencyKind::Development);
+        for (found, listed, user) in
+            [(&linked, &layer.links, ""), (&tested, &layer.tests_link, "the tests of ")]
+        {
+            let found: Vec<_> = found.iter().map(|dependency| dependency.name.as_str()).collect();
+            let new = found.iter().filter(|other| !listed.contains(other));
+            wrong.extend(
+                new.map(|other| format!("{other} is a dependency of {user}{name}; its row does not list it")),
+            );
+            let gone = listed.iter().filter(|other| !found.contains(other));
+            wrong.extend(
+                gone.map(|other| format!("the row of {name} lists {other}; its Cargo.toml does not")),
+            );
+        }
+        if folder(package) == "crates" {
+            let is_linked =
+                |other: &&Package| linked.iter().any(|dependency| dependency.name == other.name.as_str());
+            let testing = packages.iter().filter(|other| folder(other) == "testing").filter(is_linked);
+            wrong
+                .extend(testing.map(|other| format!("{name} links {}, which is under testing/", other.name)));
         }
     }
-    let missing = layers.iter().filter(|layer| !is_ours(packages, &layer.name));
-    wrong.extend(missing.map(|layer| format!("{} is in the table, but not in the workspace", layer.name)));
+    let gone = layers.iter().filter(|layer| !is_own(packages, layer.name));
+    wrong.extend(gone.map(|layer| format!("{} has a row, but is not in the workspace", layer.name)));
     wrong
 }
 
-fn is_ours(packages: &[Package], name: &str) -> bool {
+fn is_own(packages: &[Package], name: &str) -> bool {
     packages.iter().any(|package| package.name.as_str() == name)
 }
 
-/// The crates from elsewhere that some Cargo.toml names, each once.
+/// The folder beside whose other crates this one is: `crates` or `testing`.
+fn folder(package: &Package) -> &str {
+    package.manifest_path.ancestors().nth(2).and_then(|folder| folder.file_name()).unwrap_or_default()
+}
+
+/// Links to external crates that [`EXTERNAL`] does not list.
+fn unlisted_externals(packages: &[Package]) -> Vec<String> {
+    let mut wrong = Vec::new();
+    for (name, allowed) in EXTERNAL {
+        let Some(package) = packages.iter().find(|package| package.name.as_str() == *name) else {
+            wrong.push(format!("{name} has a list of external crates, but is not in the workspace"));
+            continue;
+        };
+        let linked = package.dependencies.iter().filter(|dependency| {
+            dependency.kind == DependencyKind::Normal && !is_own(packages, &dependency.name)
+        });
+        let unlisted = linked.filter(|dependency| !allowed.contains(&dependency.name.as_str()));
+        wrong.extend(unlisted.map(|dependency| format!("{name} must not link {}", dependency.name)));
+    }
+    wrong
+}
+
+/// The external crates that some Cargo.toml names, each once.
 fn external(packages: &[Package]) -> Vec<&str> {
     let all = packages.iter().flat_map(|package| &package.dependencies);
     let mut names: Vec<_> =
-        all.map(|dependency| dependency.name.as_str()).filter(|name| !is_ours(packages, name)).collect();
+        all.map(|dependency| dependency.name.as_str()).filter(|name| !is_own(packages, name)).collect();
     names.sort_unstable();
     names.dedup();
     names
 }
 
-/// The table as ARCHITECTURE.md shows it.
-fn table(layers: &[Layer]) -> String {
-    let mut table = String::from("| crate | may use | why |\n|---|---|---|\n");
-    for layer in layers {
-        let uses: Vec<_> = layer.uses.iter().map(|name| format!("`{name}`")).collect();
-        let uses = if uses.is_empty() { "–".to_owned() } else { uses.join(", ") };
-        writeln!(table, "| `{}` | {uses} | {} |", layer.name, layer.reason).expect("writing into a string");
-    }
-    table
-}
-
-/// Two tables of it are checked, each between two comments: `<!-- layers:begin -->` and `<!-- layers:end -->`.
-const ARCHITECTURE: &str = "ARCHITECTURE.md";
-
-/// A problem unless `text` shows the table `right`.
-fn check_table(text: &str, right: &str) -> Result<(), TaskError> {
-    if text[marked_range(text, "layers")?].trim() == right.trim() {
-        return Ok(());
-    }
-    Err(TaskError::new(
-        format!("ARCHITECTURE.md shows another table of the layers than xtask/layers.toml:\n\n{right}"),
-        "run `cargo xtask layers --write`",
-    ))
-}
-
-/// Where the part called `name` is, without its two comments.
-fn marked_range(text: &str, name: &str) -> Result<Range<usize>, TaskError> {
-    let (begin, end) = (format!("<!-- {name}:begin -->"), format!("<!-- {name}:end -->"));
-    let start = text.find(&begin).map(|position| position + begin.len());
-    let stop = start.and_then(|start| Some(start + text[start..].find(&end)?));
-    start.zip(stop).map(|(start, stop)| start..stop).ok_or_else(|| {
-        TaskError::new(
-            format!("ARCHITECTURE.md does not hold `{begin}` and, below it, `{end}`"),
-            "put both comments around the table, each on a line of its own",
-        )
-    })
-}
-
-/// What is wrong with the table of dependencies: it has one line for each of `names`, which says what it is for.
-fn dependency_table_errors(table: &str, names: &[&str]) -> Vec<String> {
-    let lines = table.lines().filter_map(|line| line.trim().strip_prefix('|')).skip(2);
-    let rows: Vec<_> = lines
-        .map(|row| {
-            let mut cells = row.split('|').map(str::trim);
-            (cells.next().unwrap_or_default().trim_matches('`'), cells.next().unwrap_or_default())
+/// What is wrong with the table of dependencies: it has one row for each of `names`, with a purpose.
+fn dependency_table_errors(rows: &[Vec<&str>], names: &[&str]) -> Vec<String> {
+    let rows: Vec<_> = rows
+        .iter()
+        .map(|cells| {
+            let cell = |index: usize| cells.get(index).copied().unwrap_or_default();
+            (cell(0).trim_matches('`'), cell(1))
         })
         .collect();
     let missing = names.iter().filter(|name| !rows.iter().any(|(listed, _)| listed == *name));
@@ -235,138 +233,130 @@ mod tests {
 
     use super::*;
 
-    fn committed() -> Vec<Layer> {
-        layers(&Workspace::find().expect("the repository")).expect("xtask/layers.toml")
-    }
-
     /// A package as `cargo metadata` prints it.
-    fn package(name: &str, dependencies: &[(&str, &str)]) -> Package {
+    fn package(path: &str, dependencies: &[(&str, &str)]) -> Package {
         let dependency = |(name, kind): &(&str, &str)| {
             json!({ "name": name, "kind": kind, "req": "*", "optional": false, "uses_default_features": true,
                     "features": [], "target": null, "rename": null, "registry": null, "source": null })
         };
+        let name = path.rsplit('/').next().expect("a name");
         let value = json!({
-            "name": name, "version": "0.1.0", "id": name, "manifest_path": "/Cargo.toml", "targets": [], "features": {},
-            "dependencies": dependencies.iter().map(dependency).collect::<Vec<_>>(),
+            "name": name, "version": "0.1.0", "id": name, "manifest_path": format!("/w/{path}/Cargo.toml"),
+            "targets": [], "features": {}, "dependencies": dependencies.iter().map(dependency).collect::<Vec<_>>(),
         });
         serde_json::from_value(value).expect("a package")
     }
 
-    /// The workspace as the table describes it, with what `more` adds.
-    fn packages(more: &[(&str, &str, &'static str)]) -> Vec<Package> {
-        let dependencies = |name: &str| {
-            let added = more.iter().filter(|(from, ..)| *from == name);
-            added.map(|(_, to, kind)| (*to, *kind)).collect::<Vec<_>>()
-        };
-        committed().iter().map(|layer| package(&layer.name, &dependencies(&layer.name))).collect()
+    /// What is wrong with `core`, `server` and `kit`, where the server has these dependencies and this row.
+    fn server_violations(dependencies: &[(&str, &str)], row: &str) -> Vec<String> {
+        let packages = [
+            package("crates/core", &[("prost", "normal"), ("proptest", "dev")]),
+            package("crates/server", dependencies),
+            package("testing/kit", &[("core", "normal"), ("server", "normal")]),
+        ];
+        let text = format!(
+            "<!-- layers:begin -->\n| crate | links | tests | why |\n|---|---|---|---|\n| `core` | – | – | pure |\n\
+             {row}\n| `kit` | `core`, `server` | – | a fixture |\n<!-- layers:end -->\n"
+        );
+        violations(&layers(&text).expect("a table"), &packages)
     }
 
     #[test]
     fn dependencies_in_the_table_are_allowed() {
-        let packages = packages(&[
-            ("tenure-core", "prost", "normal"),
-            ("tenure-core", "protox", "build"),
-            ("tenure-core", "proptest", "dev"),
-            ("tenure-registrar", "tenure-core", "normal"),
-            ("tenure-registrar", "rustix", "normal"),
-            ("tenure-server", "tenure-testkit", "dev"),
-        ]);
-        assert_eq!(violations(&committed(), &packages), [""; 0]);
-        assert_eq!(external(&packages), ["proptest", "prost", "protox", "rustix"]);
+        let dependencies = [("core", "normal"), ("kit", "dev"), ("rustix", "normal")];
+        assert_eq!(server_violations(&dependencies, "| `server` | `core` | `kit` | why |"), [""; 0]);
     }
 
     #[test]
-    fn a_dependency_that_is_not_in_the_table_is_named() {
-        for (from, to, kind) in [
-            ("tenure-core", "tokio", "normal"),
-            ("tenure-core", "tenure-registrar", "normal"),
-            ("tenure-core", "tenure-sim", "dev"),
-            ("tenure-client", "tenure-registrar", "normal"),
-            ("tenure", "tenure-sim", "build"),
-            ("xtask", "tenure-sim", "normal"),
-            ("tenure", "tenure-testkit", "normal"),
-            ("tenure-server", "tenure-testkit", "build"),
+    fn product_crate_may_use_testing_crate_only_for_its_tests() {
+        for kind in ["normal", "build"] {
+            // Even a row that lists it does not allow it.
+            let wrong = server_violations(&[("kit", kind)], "| `server` | `kit` | – | why |");
+            assert_eq!(wrong, ["server links kit, which is under testing/"]);
+        }
+    }
+
+    #[test]
+    fn differences_between_row_and_manifest_are_named() {
+        for (dependencies, row, expected) in [
+            (
+                &[("core", "normal")][..],
+                "–  | – | why",
+                "core is a dependency of server; its row does not list it",
+            ),
+            (
+                &[("core", "build")],
+                "– | `core` | why",
+                "core is a dependency of server; its row does not list it",
+            ),
+            (
+                &[("core", "dev")],
+                "– | – | why",
+                "core is a dependency of the tests of server; its row does not list it",
+            ),
+            (&[], "`core` | – | why", "the row of server lists core; its Cargo.toml does not"),
+            (&[], "– | – | ", "the row of server does not say why it is a crate"),
         ] {
-            let wrong = violations(&committed(), &packages(&[(from, to, kind)]));
-            assert_eq!(wrong.len(), 1, "{wrong:?}");
-            assert!(wrong[0].starts_with(&format!("{from} depends on {to}; ")), "{wrong:?}");
+            let wrong = server_violations(dependencies, &format!("| `server` | {row} |"));
+            assert_eq!(wrong.first().map(String::as_str), Some(expected), "{wrong:?}");
         }
     }
 
     #[test]
     fn crate_and_table_mismatches_are_named() {
-        let mut packages = packages(&[]);
-        packages[0] = package("tenure-other", &[]);
         assert_eq!(
-            violations(&committed(), &packages),
-            [
-                "tenure-other has no line in the table",
-                "tenure-core is in the table, but not in the workspace"
-            ]
+            server_violations(&[], "| `gone` | – | – | why |"),
+            ["server has no row", "gone has a row, but is not in the workspace"]
         );
     }
 
     #[test]
-    fn each_layer_uses_only_layers_below_it() {
-        let layers = committed();
-        for (index, layer) in layers.iter().enumerate() {
-            for used in &layer.uses {
-                let is_below = layers[..index].iter().any(|below| below.name == *used);
-                assert!(is_below, "{} uses {used}", layer.name);
-            }
-        }
+    fn crates_with_a_list_link_no_other_external_crate() {
+        let core = [("prost", "normal"), ("protox", "build"), ("proptest", "dev"), ("tokio", "normal")];
+        let packages = [package("crates/tenure-core", &core), package("crates/tenure-control", &[])];
+        assert_eq!(
+            unlisted_externals(&packages),
+            [
+                "tenure-core must not link tokio",
+                "tenure-api has a list of external crates, but is not in the workspace"
+            ]
+        );
+        assert_eq!(external(&packages), ["proptest", "prost", "protox", "tokio"]);
     }
 
     #[test]
-    fn layer_table_in_architecture_must_match() {
-        let text = "a\n<!-- layers:begin -->\n| x |\n|---|\n<!-- layers:end -->\nb\n";
-        assert!(check_table(text, "| x |\n|---|\n").is_ok());
-        let problem = check_table(text, "| y |\n|---|\n").expect_err("x is not y").to_string();
-        assert!(problem.contains("| y |"), "{problem}");
-    }
-
-    #[test]
-    fn a_missing_comment_is_named() {
+    fn a_missing_comment_or_cell_is_named() {
         for text in ["", "<!-- layers:begin -->", "<!-- layers:end --> <!-- layers:begin -->"] {
-            let problem = marked_range(text, "layers").expect_err(text).to_string();
+            let problem = rows(text, "layers").expect_err(text).to_string();
             assert!(problem.contains("`<!-- layers:begin -->`"), "{problem}");
         }
+        let text = "<!-- layers:begin -->\n| a | b |\n|---|---|\n| `x` | why |\n<!-- layers:end -->\n";
+        let problem = layers(text).err().expect("two cells").to_string();
+        assert!(problem.contains("has 2 cells"), "{problem}");
     }
 
     #[test]
     fn each_dependency_has_one_line_with_its_purpose() {
-        let wrong = |rows: &str| {
-            dependency_table_errors(&format!("| name | for |\n|---|---|\n{rows}\n"), &["clap", "prost"])
+        let wrong = |table: &[&[&str]]| {
+            let table: Vec<_> = table.iter().map(|cells| cells.to_vec()).collect();
+            dependency_table_errors(&table, &["clap", "prost"])
         };
-        assert_eq!(wrong("| `prost` | stored events |\n| clap | the command line |"), [""; 0]);
-        for (rows, expected) in [
-            ("| `prost` | stored events |", "`clap` has no line"),
-            ("| prost | a |\n| clap | b |\n| tokio | c |", "`tokio` has a line, but no Cargo.toml names it"),
-            ("| prost | a |\n| clap | |", "the line of `clap` does not say what it is for"),
-            ("| prost | a |\n| clap | b |\n| `clap` | c |", "`clap` has two lines"),
+        assert_eq!(wrong(&[&["`prost`", "stored events"], &["clap", "the command line"]]), [""; 0]);
+        for (table, expected) in [
+            (&[&["`prost`", "stored events"][..]][..], "`clap` has no line"),
+            (
+                &[&["prost", "a"], &["clap", "b"], &["tokio", "c"]],
+                "`tokio` has a line, but no Cargo.toml names it",
+            ),
+            (&[&["prost", "a"], &["clap", ""]], "the line of `clap` does not say what it is for"),
+            (&[&["prost", "a"], &["clap", "b"], &["`clap`", "c"]], "`clap` has two lines"),
         ] {
-            assert_eq!(wrong(rows), [expected]);
+            assert_eq!(wrong(table), [expected]);
         }
     }
 
     #[test]
-    fn writing_replaces_the_table_and_nothing_else() {
-        let shell = xshell::Shell::new().expect("a shell");
-        let folder = shell.create_temp_dir().expect("a folder");
-        shell.change_dir(folder.path());
-        let before = "a\n<!-- layers:begin -->\nold\n<!-- layers:end -->\nb\n";
-        shell.write_file(ARCHITECTURE, before).expect("a file");
-        let layers = "[[layer]]\nname = \"x\"\nuses = []\nreason = \"y\"\n";
-        shell.write_file("xtask/layers.toml", layers).expect("a file");
-        let workspace = Workspace { shell, root: "".into(), target: "".into(), packages: Vec::new() };
-        run(&workspace, &Arguments { write: true }).expect("written");
-        let table = "| crate | may use | why |\n|---|---|---|\n| `x` | – | y |\n";
-        let after = workspace.shell.read_file(ARCHITECTURE).expect("a file");
-        assert_eq!(after, format!("a\n<!-- layers:begin -->\n{table}<!-- layers:end -->\nb\n"));
-    }
-
-    #[test]
-    fn repository_matches_the_layer_table() {
+    fn repository_matches_its_tables() {
         let problem = check(&Workspace::find().expect("the repository")).err();
         assert!(problem.is_none(), "{}", problem.expect("a problem"));
     }

@@ -68,7 +68,7 @@ fn run(command: &Command) -> Result<(), TaskError> {
     let workspace = Workspace::find()?;
     match command {
         Command::Test(arguments) => test::run(&workspace, arguments),
-        Command::Layers(arguments) => layers::run(&workspace, arguments),
+        Command::Layers(_) => layers::check(&workspace),
         Command::Requirements(arguments) => requirements::run(&workspace, arguments),
         Command::Openapi(arguments) => arguments.run(&workspace),
         Command::Schemathesis(arguments) => arguments.run(&workspace),
