@@ -2,7 +2,6 @@
 //!
 //! [`Ledger`] is the seam: compare-and-append, and read. [`MemoryLedger`] keeps it for tests and
 //! simulations, [`EmbeddedLedger`] in one directory of segment files, with nothing to install.
-//! [`testing`] is for tests and simulations: a disk on which everything goes wrong.
 //! [`signing`] is what a batch is sealed with, and what a lease's passport proves.
 
 // What other crates and users rely on says what it is for.
@@ -15,7 +14,6 @@ mod encoded_records;
 mod ledger;
 mod memory_ledger;
 pub mod signing;
-pub mod testing;
 
 pub use batch::{Batch, BatchBytes, ChainHash, chain_hash};
 pub use checkpoint::{Checkpoint, CheckpointHeader, CheckpointParts};

@@ -4,11 +4,11 @@ use std::io;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 
+use tenure_faulty_disk::FaultyDisk;
 use tenure_ledger::Ledger;
 use tenure_ledger::embedded::{Disk, DiskFile, LedgerMaintenance, LedgerRecovery};
-use tenure_ledger::testing::FaultyDisk;
 
-use crate::conformance::{append, append_many, read_all, small_options};
+use crate::ledger_suite::{append, append_many, read_all, small_options};
 
 /// Lets the maintenance make blank files right before a segment gets its name.
 #[derive(Debug)]

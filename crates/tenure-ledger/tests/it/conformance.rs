@@ -3,12 +3,11 @@
 use std::sync::Arc;
 
 use tenure_core::ledger::EventRecord;
+use tenure_faulty_disk::FaultyDisk;
 use tenure_ledger::embedded::LedgerRecovery;
-use tenure_ledger::testing::FaultyDisk;
-pub use tenure_ledger::testing::conformance::{
-    append, append_many, assert_conforms, event, read_all, small_options,
-};
 use tenure_ledger::{AppendError, EmbeddedLedger, Head, Ledger, MemoryLedger, Seq, chain_hash};
+
+use crate::ledger_suite::{append, assert_conforms, read_all, small_options};
 
 #[test]
 fn the_memory_ledger_conforms() {

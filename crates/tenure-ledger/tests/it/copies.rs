@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use tenure_ledger::embedded::{LedgerOptions, OpenError};
 use tenure_ledger::{EmbeddedLedger, Ledger, Seq};
 
-use crate::conformance::{append, small_options};
+use crate::ledger_suite::{append, small_options};
 
 fn options(folder: &Path) -> LedgerOptions {
     LedgerOptions { witness: Some(folder.join("elsewhere")), ..small_options() }

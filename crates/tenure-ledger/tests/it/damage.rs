@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use tenure_ledger::embedded::{Damage, OpenError, verify};
 use tenure_ledger::{EmbeddedLedger, Ledger, Seq};
 
-use crate::conformance::{append, append_many, read_all, small_options};
+use crate::ledger_suite::{append, append_many, read_all, small_options};
 
 /// Two segments, after an unclean end, with a record of several sectors in each.
 fn small_ledger() -> (tempfile::TempDir, Vec<PathBuf>) {

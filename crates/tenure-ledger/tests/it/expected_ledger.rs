@@ -4,15 +4,15 @@ use std::sync::Arc;
 
 use tenure_core::kernel::{Tick, TickDuration};
 use tenure_core::ledger::EventRecord;
+use tenure_faulty_disk::FaultyDisk;
 use tenure_ledger::embedded::{LedgerOptions, LedgerRecovery, OpenError, Retention};
 use tenure_ledger::signing::LedgerSigningKey;
-use tenure_ledger::testing::FaultyDisk;
 use tenure_ledger::{
     AppendError, Batch, BatchBytes, Checkpoint, CheckpointParts, EmbeddedLedger, Head, Ledger, Seq,
     chain_hash,
 };
 
-use crate::conformance::{event, small_options};
+use crate::ledger_suite::{event, small_options};
 
 /// Everything that was acknowledged, and the batch of which nobody knows.
 #[derive(Debug, Clone, Default)]

@@ -1,8 +1,8 @@
 //! The machine goes off in the middle of every single operation of a ledger's life: nothing that was acknowledged is
 //! ever missing, nothing else is ever there, and the ledger goes on.
 
+use tenure_faulty_disk::FaultyDisk;
 use tenure_ledger::EmbeddedLedger;
-use tenure_ledger::testing::FaultyDisk;
 
 use crate::expected_ledger::{ExpectedLedger, prune};
 

@@ -3,12 +3,12 @@
 
 use std::sync::Arc;
 
+use tenure_faulty_disk::FaultyDisk;
 use tenure_ledger::embedded::{LedgerOptions, LedgerRecovery, OpenError};
-use tenure_ledger::testing::FaultyDisk;
 use tenure_ledger::{Batch, Ledger, Seq};
 
-use crate::conformance::small_options;
 use crate::expected_ledger::{ExpectedLedger, prune};
+use crate::ledger_suite::small_options;
 
 /// A ledger of several segments with checkpoints. From the batch `lies_from` on, its disk keeps nothing.
 fn write_ledger(seed: u64, lies_from: u64, options: &LedgerOptions) -> (FaultyDisk, ExpectedLedger) {

@@ -1,11 +1,11 @@
 //! A disk that fills up: what there is room for is said before, nothing is lost, and it goes on when there is room.
 
+use tenure_faulty_disk::FaultyDisk;
 use tenure_ledger::embedded::{Disk, LedgerOptions};
-use tenure_ledger::testing::FaultyDisk;
 use tenure_ledger::{AppendError, EmbeddedLedger, Ledger, SpaceLevel};
 
-use crate::conformance::small_options;
 use crate::expected_ledger::{ExpectedLedger, prune};
+use crate::ledger_suite::small_options;
 
 /// A ledger with all its blank files on a disk that has no more room than they take.
 fn ledger_on_full_disk(seed: u64) -> (FaultyDisk, ExpectedLedger, EmbeddedLedger) {

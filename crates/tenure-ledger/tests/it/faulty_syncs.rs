@@ -1,6 +1,6 @@
 //! A device that fails: nobody knows what it holds, so nobody goes on as if they did.
 
-use tenure_ledger::testing::FaultyDisk;
+use tenure_faulty_disk::FaultyDisk;
 use tenure_ledger::{AppendError, EmbeddedLedger, Ledger};
 
 use crate::expected_ledger::{ExpectedLedger, prune};

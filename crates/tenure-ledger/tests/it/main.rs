@@ -10,6 +10,7 @@ mod faulty_crashes;
 mod faulty_ignored_syncs;
 mod faulty_space;
 mod faulty_syncs;
+mod ledger_suite;
 mod read_only;
 mod reopen;
 mod signing_batch_signature;

@@ -8,7 +8,7 @@ use std::time::Duration;
 use tenure_ledger::embedded::{Damage, OpenError, ReadOnlyLedger};
 use tenure_ledger::{EmbeddedLedger, Ledger, Seq};
 
-use crate::conformance::{append, small_options};
+use crate::ledger_suite::{append, small_options};
 
 fn segments(folder: &Path) -> Vec<PathBuf> {
     let paths = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());

@@ -5,7 +5,7 @@ use std::path::Path;
 use tenure_ledger::embedded::{OpenError, verify};
 use tenure_ledger::{EmbeddedLedger, Ledger, Seq};
 
-use crate::conformance::{append, append_many, read_all, small_options};
+use crate::ledger_suite::{append, append_many, read_all, small_options};
 
 fn open(directory: &Path) -> EmbeddedLedger {
     EmbeddedLedger::open(directory, small_options()).expect("the ledger opens")

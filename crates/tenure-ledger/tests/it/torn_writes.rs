@@ -6,7 +6,7 @@ use std::path::Path;
 use tenure_ledger::embedded::{OpenError, verify};
 use tenure_ledger::{EmbeddedLedger, Ledger, Seq};
 
-use crate::conformance::{append, read_all, small_options};
+use crate::ledger_suite::{append, read_all, small_options};
 
 const SECTOR: usize = 512;
 

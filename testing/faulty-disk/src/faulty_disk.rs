@@ -7,12 +7,12 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use parking_lot::{Mutex, MutexGuard};
+use tenure_ledger::embedded::{Disk, DiskFile};
 
 use super::directory_entries::{DirectoryChange, DirectoryEntries};
 use super::faults::{Faults, OperationOutcome, device_error, powered_off_error};
 use super::file_content::{FileContent, SECTOR, allocated_size_for};
 use super::rng::FaultRng;
-use crate::embedded::{Disk, DiskFile};
 
 /// A disk that crashes, loses what was not synced, fills up, fails, stalls and lies, all by its seed.
 ///

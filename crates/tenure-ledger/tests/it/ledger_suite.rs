@@ -1,10 +1,8 @@
 //! One suite that every ledger passes, and the small things that tests of ledgers need.
 
 use tenure_core::ledger::EventRecord;
-
-use crate::batch::Batch;
-use crate::embedded::LedgerOptions;
-use crate::ledger::{AppendError, Head, Ledger, Seq};
+use tenure_ledger::embedded::LedgerOptions;
+use tenure_ledger::{AppendError, Batch, Head, Ledger, Seq};
 
 /// What every ledger promises. `make` gives an empty one each time.
 pub fn assert_conforms(make: impl Fn() -> Box<dyn Ledger>) {
