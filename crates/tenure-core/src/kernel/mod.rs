@@ -3,11 +3,8 @@
 
 mod admission;
 mod agent;
-mod agent_grant;
-mod agent_limits;
 mod assignment;
 mod bipartite;
-mod cascade;
 mod codec;
 mod command;
 mod contention_policy;
@@ -17,7 +14,6 @@ mod decision_builder;
 mod event;
 mod file;
 mod intent;
-mod intent_session_end;
 mod lease_request;
 mod limits;
 mod mode;
@@ -27,8 +23,6 @@ mod outcome;
 mod reducer_consistency;
 mod serve_waiters;
 mod state;
-mod wait_die;
-mod wait_queries;
 mod work;
 
 pub use admission::AdmissionLevel;

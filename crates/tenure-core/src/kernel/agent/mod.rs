@@ -8,12 +8,20 @@
 //! somebody who might wait for it. Everybody else finds agents that wait in front of them. Who waits as an agent, or has what
 //! an agent waits for, does not wait in line as well, and an agent does not wait for who does.
 
+mod agent_limits;
 mod command;
+mod decide;
+mod decision;
+mod declare;
 mod event;
+mod grant;
+mod report;
+mod wait_die;
 
 pub use command::{
     AgentCommand, AgentOutcome, AgentReport, DeclareManifest, HeartbeatOutcome, ReportedAgentState,
 };
+pub(super) use decide::decide;
 pub use event::{AgentEvent, AgentPhase, AgentWait, AgentWaitEnd};
 
 use crate::kernel::name::Holder;

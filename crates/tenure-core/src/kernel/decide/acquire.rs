@@ -18,7 +18,7 @@ use crate::rules::names::InvalidInput;
 use crate::rules::time::extends;
 
 /// A lease that begins has `authority`.
-pub(super) fn acquire(
+pub(in crate::kernel) fn acquire(
     draft: &mut DecisionBuilder<'_>,
     acquire: &Acquire,
     authority: Option<&Arc<Authority>>,
@@ -56,7 +56,7 @@ pub(super) fn acquire(
 }
 
 /// The first answer to this request, if it was made before under the same key.
-pub(super) fn find_idempotent_outcome(
+pub(in crate::kernel) fn find_idempotent_outcome(
     draft: &mut DecisionBuilder<'_>,
     acquire: &Acquire,
 ) -> Result<Option<CommandOutcome>, Rejection> {
@@ -139,7 +139,7 @@ fn check(draft: &DecisionBuilder<'_>, acquire: &Acquire) -> Result<(), Rejection
 }
 
 /// A time to live that is not permitted is refused, never clamped: the caller counts on what it asked for.
-pub(super) fn check_ttl(draft: &DecisionBuilder<'_>, ttl: TickDuration) -> Result<(), Rejection> {
+pub(in crate::kernel) fn check_ttl(draft: &DecisionBuilder<'_>, ttl: TickDuration) -> Result<(), Rejection> {
     let limits = draft.state.limits();
     let (shortest, longest) = (limits.min_ttl, limits.max_ttl);
     if ttl < shortest || ttl > longest || ttl == TickDuration(0) {

@@ -1,12 +1,8 @@
 //! Decides commands: the events that they lead to, and the answer.
 
-mod acquire;
-mod agent;
-mod file;
-mod intent;
+pub(super) mod acquire;
 mod lease_end;
 mod reissue;
-mod work;
 
 use super::command::{Command, LeaseCredential};
 use super::decision_builder::DecisionBuilder;
@@ -15,6 +11,7 @@ use super::name::{Holder, Principal};
 use super::newtypes::{Fence, Tick};
 use super::outcome::{CommandOutcome, Decision, Rejection};
 use super::state::{KernelState, LeaseEntry};
+use super::{agent, file, intent, work};
 use crate::rules::names::check_name;
 
 /// Answers `command` at `now`: what to append, and what to say.
@@ -71,7 +68,7 @@ fn dispatch(draft: &mut DecisionBuilder<'_>, command: &Command) -> Result<Comman
 ///
 /// One that is over but not announced is announced first: the caller learns that it is over, and whoever
 /// waits need not wait for the sweep.
-fn active_lease<'a>(
+pub(super) fn active_lease<'a>(
     draft: &mut DecisionBuilder<'a>,
     fence: Fence,
     claim: Option<&LeaseCredential>,
@@ -107,7 +104,7 @@ fn check_holder_is_not_a_session(draft: &DecisionBuilder<'_>, holder: &Holder) -
 }
 
 /// In the name of all sessions of coding agents nobody else gets anything either.
-fn check_may_hold(
+pub(super) fn check_may_hold(
     draft: &DecisionBuilder<'_>,
     holder: &Holder,
     principal: &Principal,
@@ -119,7 +116,7 @@ fn check_may_hold(
 }
 
 /// A text for people that is stored: it may be empty, but has bounds like a name.
-fn check_detail(detail: &str) -> Result<(), Rejection> {
+pub(super) fn check_detail(detail: &str) -> Result<(), Rejection> {
     if detail.is_empty() {
         return Ok(());
     }

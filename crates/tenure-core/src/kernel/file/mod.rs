@@ -5,15 +5,21 @@
 //! owner gets one ticket for that file, may come back once when its time has come, and is reported as blocked if the file is
 //! still not free then.
 
+mod acquire;
+mod activity;
 mod command;
+mod contention;
+mod decide;
 mod event;
 mod retry_ticket;
 mod session;
+mod session_lifecycle;
 
 pub use command::{
     FileAcquire, FileCommand, FileOutcome, FileRequest, FileSessionActivity, FileSessionEnd, FileSessionInfo,
     HeldFile,
 };
+pub(super) use decide::decide;
 pub use event::{ContentionNotice, FileEvent};
 pub use retry_ticket::{BlockedReport, FileOwner, RetryTicket, RetryTicketEnd};
 pub use session::{FileSession, UncommittedFile};

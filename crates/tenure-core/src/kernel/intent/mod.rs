@@ -6,11 +6,14 @@
 //! back what it holds.
 
 mod command;
+mod decide;
 mod event;
 mod session;
+mod session_end;
 mod target;
 
 pub use command::{AcceptIntent, IntentCommand, IntentOutcome, KeepAliveOutcome, TakeIntentSession};
+pub(super) use decide::decide;
 pub use event::{IntentAcceptance, IntentEvent};
 pub use session::{IntentKey, IntentSession, IntentSessionEnd, IntentSessionState};
 pub(crate) use target::IntentTargetKind;

@@ -1,11 +1,11 @@
 //! Queue tickets of plain requests, and waits of agents, within one decision.
 
-use super::agent::AgentWait;
-use super::decision_builder::{DecisionBuilder, QueuePosition};
-use super::lease_request::LeaseRequest;
-use super::mode::LeaseMode;
-use super::name::{Holder, Principal, Resource};
-use super::state::conflicts_with;
+use crate::kernel::agent::AgentWait;
+use crate::kernel::decision_builder::{DecisionBuilder, QueuePosition};
+use crate::kernel::lease_request::LeaseRequest;
+use crate::kernel::mode::LeaseMode;
+use crate::kernel::name::{Holder, Principal, Resource};
+use crate::kernel::state::conflicts_with;
 use crate::rules::overlap::{is_hierarchical, overlaps};
 use crate::rules::time::is_expired;
 
@@ -94,7 +94,7 @@ impl DecisionBuilder<'_> {
     }
 
     /// For how much the agents of a principal wait.
-    pub(super) fn agent_requested_lease_count(&self, principal: &Principal) -> usize {
+    pub(in crate::kernel) fn agent_requested_lease_count(&self, principal: &Principal) -> usize {
         let is_own =
             |agent: &Holder| self.state.agent(agent).is_some_and(|agent| agent.principal == *principal);
         let own = self
@@ -104,7 +104,7 @@ impl DecisionBuilder<'_> {
         own.map(|pending| pending.requests.len()).sum()
     }
 
-    pub(super) fn is_agent_waiting(&self, pending: &AgentWait) -> bool {
+    pub(in crate::kernel) fn is_agent_waiting(&self, pending: &AgentWait) -> bool {
         !is_expired(self.now.0, pending.until.0) && !self.has_wait_ended(pending.ticket)
     }
 }

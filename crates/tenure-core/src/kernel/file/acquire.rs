@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use super::activity::upsert_session;
 use super::contention::record_contention;
+use super::decide::{check_can_grant_files, check_files, distinct_names, unchecked_sessions};
 use crate::kernel::decision_builder::DecisionBuilder;
 use crate::kernel::file::{
     FileAcquire, FileOutcome, FileOwner, FileRequest, FileSessionActivity, FileSessionInfo, RetryTicketEnd,
@@ -18,11 +19,11 @@ pub(super) fn acquire(
     draft: &mut DecisionBuilder<'_>,
     acquire: &FileAcquire,
 ) -> Result<FileOutcome, Rejection> {
-    super::check_files(&acquire.files)?;
+    check_files(&acquire.files)?;
     let sign = if acquire.background { FileSessionActivity::Background } else { FileSessionActivity::Active };
     upsert_session(draft, &acquire.session, sign)?;
     let own_sessions = with_ancestors(draft, acquire);
-    let names = super::distinct_names(&acquire.files);
+    let names = distinct_names(&acquire.files);
     names.iter().for_each(|(resource, _)| draft.expire_and_serve(resource));
 
     let in_the_way: Vec<(&FileRequest, Vec<Holder>)> =
@@ -32,7 +33,7 @@ pub(super) fn acquire(
         return grant(draft, acquire, &own_sessions, &names);
     }
     let all: Vec<Holder> = held.iter().flat_map(|(_, holders)| holders.iter().cloned()).collect();
-    let sessions = super::unchecked_sessions(draft, &all, &acquire.checked);
+    let sessions = unchecked_sessions(draft, &all, &acquire.checked);
     if !sessions.is_empty() {
         return Ok(FileOutcome::CheckRequired { sessions });
     }
@@ -65,7 +66,7 @@ fn grant(
     let session = &acquire.session.id;
     let missing: Vec<_> =
         names.iter().filter(|(resource, _)| draft.lease_on_file(resource).is_none()).copied().collect();
-    super::check_can_grant_files(draft, missing.len())?;
+    check_can_grant_files(draft, missing.len())?;
     draft.close_retry_tickets_for(
         session,
         names.iter().map(|(resource, _)| *resource),

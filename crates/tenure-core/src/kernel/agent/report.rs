@@ -1,5 +1,6 @@
 //! Report: what an agent is doing.
 
+use super::decide::check_agent_holder;
 use crate::kernel::agent::{AgentEvent, AgentOutcome, AgentPhase, AgentReport};
 use crate::kernel::decision_builder::DecisionBuilder;
 use crate::kernel::event::Event;
@@ -18,7 +19,7 @@ pub(super) fn report(
 ) -> Result<AgentOutcome, Rejection> {
     let AgentReport { agent, principal, session, phase, .. } = report;
     check_name("session_id", session)?;
-    super::check_agent_holder(draft, agent, principal)?;
+    check_agent_holder(draft, agent, principal)?;
     let epoch = check_agent_memory(draft, report)?;
     // What is over and not announced counts: whoever says that it is done sees it announced.
     let is_active = draft.state.has_active_attempt(agent);

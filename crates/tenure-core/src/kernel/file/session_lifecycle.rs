@@ -2,7 +2,10 @@
 
 use std::sync::Arc;
 
+use super::acquire::blocking_holders;
 use super::activity::{record_activity, upsert_session};
+use super::decide::{check_can_grant_files, check_count, check_files, unchecked_sessions};
+use crate::kernel::decide::check_detail;
 use crate::kernel::decision_builder::{DecisionBuilder, QueuePosition};
 use crate::kernel::event::RevocationCause;
 use crate::kernel::file::{
@@ -25,7 +28,7 @@ pub(super) fn end_sessions(
     end: FileSessionEnd,
     detail: &str,
 ) -> Result<FileOutcome, Rejection> {
-    super::super::check_detail(detail)?;
+    check_detail(detail)?;
     let (state, mut order) = (draft.state, Vec::<Holder>::new());
     for id in sessions.iter().filter(|id| state.file_session(id).is_some()) {
         let below = state.file_session_descendants(id);
@@ -37,7 +40,7 @@ pub(super) fn end_sessions(
     }
     if end == FileSessionEnd::TransferredToParent {
         let handed = order.iter().map(|id| draft.active_leases_of(id).len()).sum();
-        super::check_can_grant_files(draft, handed)?;
+        check_can_grant_files(draft, handed)?;
     }
     let mut released = Vec::new();
     for id in &order {
@@ -111,7 +114,7 @@ pub(super) fn give(
 ) -> Result<FileOutcome, Rejection> {
     let state = draft.state;
     state.file_session(to).ok_or(Rejection::NoSuchSession)?;
-    super::check_files(std::slice::from_ref(file))?;
+    check_files(std::slice::from_ref(file))?;
     file.names().for_each(|(resource, _)| draft.expire_and_serve(resource));
     for (resource, _) in file.names() {
         let owner = draft.lease_on_file(resource).map(|lease| state.holder_name(lease.holder));
@@ -125,7 +128,7 @@ pub(super) fn give(
             return Err(Rejection::Held { resource: resource.clone(), holder, until, waiting });
         }
     }
-    super::check_can_grant_files(draft, file.names().count())?;
+    check_can_grant_files(draft, file.names().count())?;
     draft.close_retry_tickets_for(to, file.names().map(|(resource, _)| resource), RetryTicketEnd::Resumed);
     let mut leases = Vec::new();
     for (resource, nonce) in file.names() {
@@ -148,8 +151,8 @@ pub(super) fn force_release(
     by: &Principal,
     detail: &Arc<str>,
 ) -> Result<FileOutcome, Rejection> {
-    super::super::check_detail(detail)?;
-    super::check_count(resources.len())?;
+    check_detail(detail)?;
+    check_count(resources.len())?;
     let (state, mut released) = (draft.state, Vec::new());
     for resource in resources {
         draft.expire_and_serve(resource);
@@ -178,7 +181,7 @@ pub(super) fn replace_session(
     if known.process != to.process || is_above {
         return Err(Rejection::HolderTaken { holder: from.clone() });
     }
-    super::check_can_grant_files(draft, draft.active_leases_of(from).len())?;
+    check_can_grant_files(draft, draft.active_leases_of(from).len())?;
     upsert_session(draft, to, FileSessionActivity::Active)?;
     draft.expire_leases_of(from);
     let leases = draft.active_leases_of(from);
@@ -215,12 +218,12 @@ pub(super) fn resume_blocked_session(
     if ticket.request.resource != file.resource {
         return Err(InvalidInput::new("file", "is not the one that the report is about").into());
     }
-    super::check_files(std::slice::from_ref(file))?;
+    check_files(std::slice::from_ref(file))?;
     file.names().for_each(|(resource, _)| draft.expire_and_serve(resource));
     let above = state.file_session_ancestors(&ticket.session);
     let own_sessions: Vec<Holder> = std::iter::once(ticket.session.clone()).chain(above).collect();
-    let in_the_way = super::acquire::blocking_holders(draft, &own_sessions, file);
-    let sessions = super::unchecked_sessions(draft, &in_the_way, checked);
+    let in_the_way = blocking_holders(draft, &own_sessions, file);
+    let sessions = unchecked_sessions(draft, &in_the_way, checked);
     if !sessions.is_empty() {
         return Ok(FileOutcome::CheckRequired { sessions });
     }
@@ -229,7 +232,7 @@ pub(super) fn resume_blocked_session(
     }
     let missing: Vec<_> =
         file.names().filter(|(resource, _)| draft.lease_on_file(resource).is_none()).collect();
-    super::check_can_grant_files(draft, missing.len())?;
+    check_can_grant_files(draft, missing.len())?;
     let names = file.names().map(|(resource, _)| resource);
     draft.close_retry_tickets_for(&ticket.session, names, RetryTicketEnd::Resumed);
     let mut leases = Vec::new();
@@ -259,7 +262,7 @@ pub(super) fn release_committed_files(
     sessions: &[Holder],
     resources: &[Resource],
 ) -> Result<FileOutcome, Rejection> {
-    super::check_count(resources.len())?;
+    check_count(resources.len())?;
     let state = draft.state;
     let below = sessions.iter().flat_map(|session| state.file_session_descendants(session));
     let own_sessions: Vec<Holder> = sessions.iter().cloned().chain(below).collect();
@@ -285,7 +288,7 @@ pub(super) fn record_violation(
     session: Option<&Holder>,
     detail: &Arc<str>,
 ) -> Result<FileOutcome, Rejection> {
-    super::super::check_detail(detail)?;
+    check_detail(detail)?;
     draft.check_has_space()?;
     let owner = draft.lease_on_file(resource).map(|lease| draft.state.holder_name(lease.holder).clone());
     draft.push_file_event(FileEvent::Violated {

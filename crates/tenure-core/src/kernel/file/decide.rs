@@ -1,12 +1,8 @@
 //! Decides the commands of file sessions.
 
-mod acquire;
-mod activity;
-mod contention;
-mod session_lifecycle;
-
 use std::collections::BTreeSet;
 
+use super::{acquire, activity, session_lifecycle};
 use crate::kernel::decision_builder::{DecisionBuilder, Grant, QueuePosition};
 use crate::kernel::event::Event;
 use crate::kernel::file::{
@@ -24,7 +20,7 @@ use crate::kernel::state::LeaseEntry;
 use crate::rules::names::InvalidInput;
 use crate::rules::overlap::ResourcePattern;
 
-pub(super) fn decide(
+pub(in crate::kernel) fn decide(
     draft: &mut DecisionBuilder<'_>,
     command: &FileCommand,
 ) -> Result<CommandOutcome, Rejection> {
@@ -126,7 +122,11 @@ impl<'a> DecisionBuilder<'a> {
 }
 
 /// Who of these lives by nobody's word but their own, and was not looked at.
-fn unchecked_sessions(draft: &DecisionBuilder<'_>, in_the_way: &[Holder], checked: &[Holder]) -> Vec<Holder> {
+pub(super) fn unchecked_sessions(
+    draft: &DecisionBuilder<'_>,
+    in_the_way: &[Holder],
+    checked: &[Holder],
+) -> Vec<Holder> {
     let is_session = |holder: &&Holder| draft.state.file_session(holder).is_some();
     let unchecked = in_the_way.iter().filter(is_session).filter(|holder| !checked.contains(holder));
     let mut found: Vec<_> = unchecked.cloned().collect();
@@ -137,7 +137,7 @@ fn unchecked_sessions(draft: &DecisionBuilder<'_>, in_the_way: &[Holder], checke
 
 /// Whether there is room for that many more leases that last as long as those on files. After a restore, that one still lives
 /// is not said either.
-fn check_can_grant_files(draft: &DecisionBuilder<'_>, leases: usize) -> Result<(), Rejection> {
+pub(super) fn check_can_grant_files(draft: &DecisionBuilder<'_>, leases: usize) -> Result<(), Rejection> {
     if leases == 0 {
         return draft.check_not_in_restore_quarantine();
     }
@@ -147,7 +147,7 @@ fn check_can_grant_files(draft: &DecisionBuilder<'_>, leases: usize) -> Result<(
     if has_time && has_numbers { Ok(()) } else { Err(Rejection::Exhausted) }
 }
 
-fn check_count(files: usize) -> Result<(), Rejection> {
+pub(super) fn check_count(files: usize) -> Result<(), Rejection> {
     if files <= MAX_FILES_PER_COMMAND {
         return Ok(());
     }
@@ -156,7 +156,7 @@ fn check_count(files: usize) -> Result<(), Rejection> {
 }
 
 /// Whether each name means one thing, and whether there are not too many of them.
-fn check_files(files: &[FileRequest]) -> Result<(), Rejection> {
+pub(super) fn check_files(files: &[FileRequest]) -> Result<(), Rejection> {
     check_count(files.len())?;
     let names = || files.iter().flat_map(|file| std::iter::once(&file.resource).chain(&file.aliases));
     let bytes: usize = names().map(|name| name.as_str().len()).sum();
@@ -175,7 +175,7 @@ fn check_files(files: &[FileRequest]) -> Result<(), Rejection> {
 }
 
 /// Each name once: one file that is named twice is one file.
-fn distinct_names(files: &[FileRequest]) -> Vec<(&Resource, Nonce)> {
+pub(super) fn distinct_names(files: &[FileRequest]) -> Vec<(&Resource, Nonce)> {
     let mut known = BTreeSet::new();
     files.iter().flat_map(FileRequest::names).filter(|(resource, _)| known.insert(*resource)).collect()
 }

@@ -1,6 +1,9 @@
 //! Declare: everything that an agent is about to touch, or nothing of it.
 
+use super::decide::check_agent_holder;
+use crate::kernel::agent::wait_die::WaitDieVerdict;
 use crate::kernel::agent::{AgentEvent, AgentOutcome, AgentRank, AgentWait, DeclareManifest};
+use crate::kernel::decide::acquire::check_ttl;
 use crate::kernel::decision_builder::DecisionBuilder;
 use crate::kernel::event::Event;
 use crate::kernel::lease_request::{LeaseRequest, drop_covered_requests};
@@ -8,7 +11,6 @@ use crate::kernel::limits::MAX_PRIORITY;
 use crate::kernel::name::Holder;
 use crate::kernel::newtypes::Ticket;
 use crate::kernel::outcome::Rejection;
-use crate::kernel::wait_die::WaitDieVerdict;
 use crate::rules::names::{InvalidInput, check_name};
 use crate::rules::overlap::is_hierarchical;
 use crate::rules::time::is_expired;
@@ -20,7 +22,7 @@ pub(super) fn declare(
 ) -> Result<AgentOutcome, Rejection> {
     draft.check_not_in_restore_quarantine()?;
     check(draft, declare)?;
-    super::check_agent_holder(draft, &declare.agent, &declare.principal)?;
+    check_agent_holder(draft, &declare.agent, &declare.principal)?;
     drop_covered_requests(&declare.requests).for_each(|request| draft.expire_and_serve(&request.resource));
     draft.time_out_waiting_agents(usize::MAX);
     // Whether its attempt goes on is known only once everybody knows what it has lost.
@@ -175,7 +177,7 @@ fn check(draft: &DecisionBuilder<'_>, declare: &DeclareManifest) -> Result<(), R
             "has to be more than nothing, and not over the longest wait".into(),
         ));
     }
-    declare.requests.iter().try_for_each(|request| super::super::acquire::check_ttl(draft, request.ttl))
+    declare.requests.iter().try_for_each(|request| check_ttl(draft, request.ttl))
 }
 
 /// Whether there is enough of everything for all of this. `again` is a wait for the very same, which is over with it.

@@ -1,9 +1,9 @@
 //! What hangs together within a decision: whoever ends takes along what was derived from it.
 
-use super::decision_builder::DecisionBuilder;
-use super::event::{Event, RevocationCause};
-use super::newtypes::{Fence, Tick};
-use super::state::LeaseEntry;
+use crate::kernel::decision_builder::DecisionBuilder;
+use crate::kernel::event::{Event, RevocationCause};
+use crate::kernel::newtypes::{Fence, Tick};
+use crate::kernel::state::LeaseEntry;
 use crate::rules::time::is_expired;
 
 /// What people read of a lease whose parent ended.
@@ -11,7 +11,7 @@ const PARENT_ENDED: &str = "the lease that it was derived from ended";
 
 impl DecisionBuilder<'_> {
     /// Ends everybody below a lease that ends, the youngest first, so that nobody is ever without its parent.
-    pub(super) fn end_derived_leases(&mut self, lease: Fence) {
+    pub(in crate::kernel) fn end_derived_leases(&mut self, lease: Fence) {
         let state = self.state;
         for fence in state.derived_leases(lease).into_iter().rev() {
             let Some(child) = state.find_lease(fence).filter(|_| !self.has_ended(fence)) else { continue };
@@ -33,13 +33,13 @@ impl DecisionBuilder<'_> {
     }
 
     /// When the lease is over that this one was derived from: it cannot be renewed beyond that.
-    pub(super) fn parent_expires_at(&self, lease: &LeaseEntry) -> Option<Tick> {
+    pub(in crate::kernel) fn parent_expires_at(&self, lease: &LeaseEntry) -> Option<Tick> {
         let parent: Fence = self.state.work_lease(lease.fence)?.authority.parent?;
         self.state.find_lease(parent).map(|parent| parent.terms.expires_at)
     }
 
     /// Whether a lease may last until then.
-    pub(super) fn can_last_until(&self, lease: &LeaseEntry, expires_at: Tick) -> bool {
+    pub(in crate::kernel) fn can_last_until(&self, lease: &LeaseEntry, expires_at: Tick) -> bool {
         self.parent_expires_at(lease).is_none_or(|end| expires_at <= end)
     }
 }

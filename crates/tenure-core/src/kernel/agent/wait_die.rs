@@ -2,14 +2,14 @@
 
 use std::collections::BTreeSet;
 
-use super::agent::{AgentEvent, AgentRank, AgentWait, AgentWaitEnd};
-use super::decision_builder::DecisionBuilder;
-use super::event::{Event, RevocationCause};
-use super::lease_request::{LeaseRequest, drop_covered_requests};
-use super::mode::LeaseMode;
-use super::name::{Holder, Resource};
-use super::newtypes::{Fence, Tick, TickDuration, Ticket};
-use super::state::LeaseEntry;
+use crate::kernel::agent::{AgentEvent, AgentRank, AgentWait, AgentWaitEnd};
+use crate::kernel::decision_builder::DecisionBuilder;
+use crate::kernel::event::{Event, RevocationCause};
+use crate::kernel::lease_request::{LeaseRequest, drop_covered_requests};
+use crate::kernel::mode::LeaseMode;
+use crate::kernel::name::{Holder, Resource};
+use crate::kernel::newtypes::{Fence, Tick, TickDuration, Ticket};
+use crate::kernel::state::LeaseEntry;
 use crate::rules::overlap::uncovered_indices;
 
 /// What is to become of somebody who wants something.
@@ -160,7 +160,7 @@ impl DecisionBuilder<'_> {
         held.into_iter()
     }
 
-    pub(super) fn end_agent_wait(&mut self, ticket: Ticket, end: AgentWaitEnd) {
+    pub(in crate::kernel) fn end_agent_wait(&mut self, ticket: Ticket, end: AgentWaitEnd) {
         self.push(Event::Agent(Box::new(AgentEvent::Left { ticket, at: self.now, end })));
         self.mark_agent_wait_ended(ticket);
     }

@@ -1,12 +1,10 @@
 //! Decides the commands of agents.
 
-mod declare;
-mod report;
-
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::check_may_hold;
+use super::{declare, report};
 use crate::kernel::agent::{AgentCommand, AgentEvent, AgentOutcome, HeartbeatOutcome};
+use crate::kernel::decide::check_may_hold;
 use crate::kernel::decision_builder::DecisionBuilder;
 use crate::kernel::event::{Event, RevocationCause};
 use crate::kernel::limits::{MAX_OUTSIDE_TOUCH_BYTES, MAX_OUTSIDE_TOUCHES, MAX_TOUCHES_PER_COMMAND};
@@ -19,7 +17,7 @@ use crate::rules::names::InvalidInput;
 use crate::rules::overlap::ResourcePattern;
 use crate::rules::time::extends;
 
-pub(super) fn decide(
+pub(in crate::kernel) fn decide(
     draft: &mut DecisionBuilder<'_>,
     command: &AgentCommand,
 ) -> Result<CommandOutcome, Rejection> {
@@ -33,7 +31,7 @@ pub(super) fn decide(
     answer.map(|answer| CommandOutcome::Agent(Box::new(answer)))
 }
 
-fn check_agent_holder(
+pub(super) fn check_agent_holder(
     draft: &DecisionBuilder<'_>,
     agent: &Holder,
     principal: &Principal,

@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use super::{active_lease, check_may_hold};
 use crate::authority::{Authority, Budget, DeriveError, SpendError, check_derived, work_resource};
 use crate::kernel::command::{Acquire, ContentionPolicy};
+use crate::kernel::decide::{acquire, active_lease, check_may_hold};
 use crate::kernel::decision_builder::DecisionBuilder;
 use crate::kernel::event::Event;
 use crate::kernel::lease_request::LeaseRequest;
@@ -16,7 +16,7 @@ use crate::kernel::outcome::{CommandOutcome, Rejection};
 use crate::kernel::state::IdempotencyOutcome;
 use crate::kernel::work::{ClaimWork, DeriveLease, SpendBudget, WorkCommand, WorkEvent};
 
-pub(super) fn decide(
+pub(in crate::kernel) fn decide(
     draft: &mut DecisionBuilder<'_>,
     command: &WorkCommand,
 ) -> Result<CommandOutcome, Rejection> {
@@ -51,7 +51,7 @@ impl Rejection {
 /// An ordinary lease in all but what it says of its authority. Nobody waits for it: who comes second asks again.
 fn claim(draft: &mut DecisionBuilder<'_>, claim: &ClaimWork) -> Result<CommandOutcome, Rejection> {
     check_may_hold(draft, &claim.holder, &claim.principal)?;
-    super::acquire::acquire(draft, &to_acquire(claim)?, Some(&to_authority(claim, None)?))
+    acquire::acquire(draft, &to_acquire(claim)?, Some(&to_authority(claim, None)?))
 }
 
 fn to_acquire(claim: &ClaimWork) -> Result<Acquire, Rejection> {
@@ -79,12 +79,12 @@ fn derive(draft: &mut DecisionBuilder<'_>, derive: &DeriveLease) -> Result<Comma
     check_may_hold(draft, &child.holder, &child.principal)?;
     let acquire = to_acquire(child)?;
     // A repeated request finds its child, whatever its parent has left by now.
-    if let Some(answer) = super::acquire::find_idempotent_outcome(draft, &acquire)? {
+    if let Some(answer) = acquire::find_idempotent_outcome(draft, &acquire)? {
         return Ok(answer);
     }
     let parent = active_lease(draft, derive.parent, Some(&derive.credential))?;
     let work = draft.state.work_lease(derive.parent).ok_or(Rejection::NoAuthority)?;
-    super::acquire::check_ttl(draft, child.ttl)?;
+    acquire::check_ttl(draft, child.ttl)?;
     let authority = to_authority(child, Some(derive.parent))?;
     let expires_at = draft.now.checked_add(child.ttl).ok_or(Rejection::Exhausted)?;
     let has = (&work.authority.scope, work.remaining, parent.terms.expires_at);
@@ -96,7 +96,7 @@ fn derive(draft: &mut DecisionBuilder<'_>, derive: &DeriveLease) -> Result<Comma
             max_depth: MAX_DERIVATION_DEPTH,
         });
     }
-    super::acquire::acquire(draft, &acquire, Some(&authority))
+    acquire::acquire(draft, &acquire, Some(&authority))
 }
 
 /// Spending nothing appends nothing, and asks whether the lease lives and allows it.

@@ -1,13 +1,13 @@
 //! How sessions end within a decision: with what they hold, and because of what they lost.
 
-use super::decision_builder::DecisionBuilder;
-use super::event::Event;
-use super::intent::{
+use crate::kernel::decision_builder::DecisionBuilder;
+use crate::kernel::event::Event;
+use crate::kernel::intent::{
     IntentEvent, IntentOutcome, IntentSession, IntentSessionEnd, IntentSessionState, ORCHESTRATOR_PRINCIPAL,
 };
-use super::name::{Holder, Resource};
-use super::newtypes::{Fence, Tick};
-use super::state::{LeaseEntry, Slot};
+use crate::kernel::name::{Holder, Resource};
+use crate::kernel::newtypes::{Fence, Tick};
+use crate::kernel::state::{LeaseEntry, Slot};
 use crate::lease::ReleaseReason;
 use crate::rules::time::is_expired;
 

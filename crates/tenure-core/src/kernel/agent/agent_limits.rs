@@ -1,10 +1,10 @@
 //! What is taken from agents that keep what they do not use, or keep it for too long.
 
-use super::agent::{AgentEvent, AgentWaitEnd};
-use super::decision_builder::DecisionBuilder;
-use super::event::{Event, RevocationCause};
-use super::name::{Holder, Principal};
-use super::newtypes::{TickDuration, Ticket};
+use crate::kernel::agent::{AgentEvent, AgentWaitEnd};
+use crate::kernel::decision_builder::DecisionBuilder;
+use crate::kernel::event::{Event, RevocationCause};
+use crate::kernel::name::{Holder, Principal};
+use crate::kernel::newtypes::{TickDuration, Ticket};
 
 /// In whose name that is done.
 const AGENTS_PRINCIPAL: &str = "system:agents";

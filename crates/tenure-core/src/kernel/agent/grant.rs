@@ -1,11 +1,11 @@
 //! What an agent gets, and what it is told once everybody has got what is theirs.
 
-use super::agent::{AgentOutcome, AgentWaitEnd};
-use super::decision_builder::{DecisionBuilder, Grant};
-use super::event::{Event, RevocationCause};
-use super::lease_request::LeaseRequest;
-use super::name::{Holder, Principal};
-use super::newtypes::{Fence, Ticket};
+use crate::kernel::agent::{AgentOutcome, AgentWaitEnd};
+use crate::kernel::decision_builder::{DecisionBuilder, Grant};
+use crate::kernel::event::{Event, RevocationCause};
+use crate::kernel::lease_request::LeaseRequest;
+use crate::kernel::name::{Holder, Principal};
+use crate::kernel::newtypes::{Fence, Ticket};
 use crate::rules::time::extends;
 
 impl DecisionBuilder<'_> {

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::check_detail;
 use crate::kernel::command::{Acquire, ContentionPolicy};
+use crate::kernel::decide::{acquire, check_detail};
 use crate::kernel::decision_builder::{DecisionBuilder, Grant, QueuePosition};
 use crate::kernel::event::{Event, RevocationCause};
 use crate::kernel::intent::{
@@ -22,7 +22,7 @@ use crate::kernel::state::{KernelState, LeaseEntry};
 use crate::rules::names::{InvalidInput, stored_id};
 use crate::rules::time::extends;
 
-pub(super) fn decide(
+pub(in crate::kernel) fn decide(
     draft: &mut DecisionBuilder<'_>,
     command: &IntentCommand,
 ) -> Result<CommandOutcome, Rejection> {
@@ -94,7 +94,7 @@ fn accept(draft: &mut DecisionBuilder<'_>, accept: &AcceptIntent) -> Result<Inte
     accept.intent.check()?;
     let request = accept.lease.map(|(ttl, nonce)| target_request(accept, ttl, nonce));
     if let Some(request) = &request {
-        super::acquire::check_ttl(draft, request.ttl)?;
+        acquire::check_ttl(draft, request.ttl)?;
         draft.check_not_in_restore_quarantine()?;
         check_is_free(draft, request)?;
     }
@@ -206,7 +206,7 @@ fn take(draft: &mut DecisionBuilder<'_>, take: &TakeIntentSession) -> Result<Int
         contention_policy: ContentionPolicy::RefreshOwn,
         key: None,
     };
-    match super::acquire::acquire(draft, &acquire, None) {
+    match acquire::acquire(draft, &acquire, None) {
         Ok(CommandOutcome::Granted { leases }) => Ok(start(draft, take, session, leases)),
         // The target is free or the session's own, so it is the tuners that are not.
         Err(Rejection::Held { holder, .. }) => {
@@ -222,7 +222,7 @@ fn take(draft: &mut DecisionBuilder<'_>, take: &TakeIntentSession) -> Result<Int
 fn check(draft: &DecisionBuilder<'_>, take: &TakeIntentSession) -> Result<(), Rejection> {
     let max = draft.state.limits().max_alternatives;
     if usize::try_from(take.slots).is_ok_and(|slots| slots <= max) {
-        return super::acquire::check_ttl(draft, take.ttl);
+        return acquire::check_ttl(draft, take.ttl);
     }
     Err(InvalidInput::new("tuners", format!("is over {max}, which is as many as there may be")).into())
 }
@@ -340,7 +340,7 @@ fn keep_alive(
 ) -> Result<IntentOutcome, Rejection> {
     let lease = check_leader(draft, guard)?;
     check_count(sessions)?;
-    super::acquire::check_ttl(draft, ttl)?;
+    acquire::check_ttl(draft, ttl)?;
     draft.check_may_renew()?;
     draft.now.checked_add(ttl).ok_or(Rejection::Exhausted)?;
     let until = renew(draft, lease, ttl);
