@@ -198,10 +198,10 @@ impl<'d> WaitForGraph<'d, '_> {
 
     /// Whether one of those who are stuck has it.
     fn is_held_by_deadlocked(&self, resource: &Resource, stuck: &Deadlock) -> bool {
-        let (draft, state) = (self.builder, self.builder.state);
-        let leases = state.leases_overlapping(resource).filter(|lease| draft.is_active(lease));
+        let (decision, state) = (self.builder, self.builder.state);
+        let leases = state.leases_overlapping(resource).filter(|lease| decision.is_active(lease));
         let granted =
-            draft.grants_overlapping(resource).filter_map(|issued| state.find_holder(&issued.holder));
+            decision.grants_overlapping(resource).filter_map(|issued| state.find_holder(&issued.holder));
         let handed = self
             .transferred
             .filter(|(other, _, _)| overlaps(other.as_str(), resource.as_str()))
@@ -243,10 +243,11 @@ impl<'d> WaitForGraph<'d, '_> {
 
     /// What `holder` waits for, and from where in the queue.
     fn requests_of(&self, holder: Slot) -> impl Iterator<Item = (&'d [LeaseRequest], QueuePosition)> {
-        let draft = self.builder;
+        let decision = self.builder;
         let asking = self.candidate.filter(|(own, _)| *own == holder);
         let asking = asking.map(|(_, requests)| (requests, QueuePosition::default()));
-        let entries = draft.state.queue_entries_of(holder).filter(move |waiting| draft.is_waiting(waiting));
+        let entries =
+            decision.state.queue_entries_of(holder).filter(move |waiting| decision.is_waiting(waiting));
         let entries = entries.map(|waiting| {
             let queued = &waiting.queued;
             (&queued.requests[..], QueuePosition { before: Some(queued.ticket) })
@@ -280,9 +281,9 @@ impl<'d> WaitForGraph<'d, '_> {
         mode: LeaseMode,
         place: QueuePosition,
     ) -> impl Iterator<Item = Slot> {
-        let draft = self.builder;
-        let blockers = draft.blockers(resource, mode, place);
-        let known = blockers.filter_map(|blocker| draft.state.find_holder(blocker.holder));
+        let decision = self.builder;
+        let blockers = decision.blockers(resource, mode, place);
+        let known = blockers.filter_map(|blocker| decision.state.find_holder(blocker.holder));
         let handed = self.transferred.filter(|(other, held, _)| {
             overlaps(other.as_str(), resource.as_str()) && !held.is_compatible(mode)
         });

@@ -1,7 +1,7 @@
 //! A decision in the making: what the state would be after the events so far.
 //!
 //! Deciding must not change the state, yet one decision may take several steps: an expiry lets a waiter
-//! in, and who came now stands behind it. So the draft remembers what it has ended and issued, and
+//! in, and who came now stands behind it. So the decision remembers what it has ended and issued, and
 //! answers every question as if that had been applied.
 
 use std::collections::{BTreeMap, BTreeSet};

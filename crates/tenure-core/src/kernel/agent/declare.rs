@@ -17,107 +17,110 @@ use crate::rules::time::is_expired;
 
 /// Whatever is refused leaves nothing behind: a caller must not fill the disk.
 pub(super) fn declare(
-    draft: &mut DecisionBuilder<'_>,
+    decision: &mut DecisionBuilder<'_>,
     declare: &DeclareManifest,
 ) -> Result<AgentOutcome, Rejection> {
-    draft.check_not_in_restore_quarantine()?;
-    check(draft, declare)?;
-    check_agent_holder(draft, &declare.agent, &declare.principal)?;
-    drop_covered_requests(&declare.requests).for_each(|request| draft.expire_and_serve(&request.resource));
-    draft.time_out_waiting_agents(usize::MAX);
+    decision.check_not_in_restore_quarantine()?;
+    check(decision, declare)?;
+    check_agent_holder(decision, &declare.agent, &declare.principal)?;
+    drop_covered_requests(&declare.requests).for_each(|request| decision.expire_and_serve(&request.resource));
+    decision.time_out_waiting_agents(usize::MAX);
     // Whether its attempt goes on is known only once everybody knows what it has lost.
-    draft.expire_leases_of(&declare.agent);
+    decision.expire_leases_of(&declare.agent);
     let rank = AgentRank { priority: declare.priority, agent: declare.agent.clone() };
-    draft.declaring_principal = Some(declare.principal.clone());
-    if starts_attempt(draft, declare)? {
-        draft.new_attempt = Some(rank.clone());
+    decision.declaring_principal = Some(declare.principal.clone());
+    if starts_attempt(decision, declare)? {
+        decision.new_attempt = Some(rank.clone());
     }
-    let answer = judge(draft, declare, &rank)?;
-    draft.reevaluate_agents();
-    Ok(draft.final_agent_outcome(&declare.agent, answer))
+    let answer = judge(decision, declare, &rank)?;
+    decision.reevaluate_agents();
+    Ok(decision.final_agent_outcome(&declare.agent, answer))
 }
 
 fn judge(
-    draft: &mut DecisionBuilder<'_>,
+    decision: &mut DecisionBuilder<'_>,
     declare: &DeclareManifest,
     rank: &AgentRank,
 ) -> Result<AgentOutcome, Rejection> {
-    let again = draft
+    let again = decision
         .wait_entries_of(&declare.agent)
         .find(|pending| are_same_requests(&pending.requests, &declare.requests));
     let again = again.map(|pending| (pending.ticket, pending.until));
-    match draft.judge(&declare.requests, rank) {
+    match decision.judge(&declare.requests, rank) {
         WaitDieVerdict::Grant => {
-            draft.check_may_grant()?;
+            decision.check_may_grant()?;
             let ticket = again.map(|(ticket, _)| ticket);
-            check_quota_and_fences(draft, declare, ticket)?;
-            start_attempt(draft, declare);
-            let leases = draft.grant_to_agent(&declare.agent, &declare.principal, &declare.requests, ticket);
+            check_quota_and_fences(decision, declare, ticket)?;
+            start_attempt(decision, declare);
+            let leases =
+                decision.grant_to_agent(&declare.agent, &declare.principal, &declare.requests, ticket);
             Ok(AgentOutcome::Granted { leases })
         }
         WaitDieVerdict::Wait(blocked_by) => {
-            let position = position(draft, declare, rank);
+            let position = position(decision, declare, rank);
             if let Some((ticket, until)) = again {
                 return Ok(AgentOutcome::Wait { ticket, position, until, blocked_by });
             }
-            enqueue(draft, declare, rank, position, blocked_by)
+            enqueue(decision, declare, rank, position, blocked_by)
         }
         WaitDieVerdict::Die(blocked_by) => {
             // Who comes back too early is told the same again, and nothing is written.
-            let retry_at = draft.state.agent(&declare.agent).and_then(|agent| agent.retry_at);
-            if let Some(retry_at) = retry_at.filter(|retry_at| !is_expired(draft.now.0, retry_at.0))
-                && !draft.blocks_older_agent(rank)
+            let retry_at = decision.state.agent(&declare.agent).and_then(|agent| agent.retry_at);
+            if let Some(retry_at) = retry_at.filter(|retry_at| !is_expired(decision.now.0, retry_at.0))
+                && !decision.blocks_older_agent(rank)
             {
                 return Ok(AgentOutcome::Die { retry_at, blocked_by, ended: Vec::new() });
             }
-            draft.check_may_grant()?;
-            start_attempt(draft, declare);
-            let (retry_at, ended) = draft.abort_agent(rank);
+            decision.check_may_grant()?;
+            start_attempt(decision, declare);
+            let (retry_at, ended) = decision.abort_agent(rank);
             Ok(AgentOutcome::Die { retry_at, blocked_by, ended })
         }
     }
 }
 
 fn enqueue(
-    draft: &mut DecisionBuilder<'_>,
+    decision: &mut DecisionBuilder<'_>,
     declare: &DeclareManifest,
     rank: &AgentRank,
     position: usize,
     blocked_by: Vec<Holder>,
 ) -> Result<AgentOutcome, Rejection> {
-    draft.check_may_grant()?;
-    let limits = draft.state.limits();
-    let (waiting, requested) = draft.state.waiting_agent_counts();
+    decision.check_may_grant()?;
+    let limits = decision.state.limits();
+    let (waiting, requested) = decision.state.waiting_agent_counts();
     if waiting >= limits.max_waiting_agents
         || requested + declare.requests.len() > limits.max_waiting_agent_leases
     {
         return Err(Rejection::QueueFull { what: "agents".into(), max: limits.max_waiting_agents });
     }
-    if draft.wait_entries_of(&declare.agent).count() >= limits.max_waiting_per_agent {
+    if decision.wait_entries_of(&declare.agent).count() >= limits.max_waiting_per_agent {
         return Err(Rejection::QueueFull {
             what: declare.agent.as_str().into(),
             max: limits.max_waiting_per_agent,
         });
     }
-    check_quota_and_fences(draft, declare, None)?;
-    let ticket = draft.state.last_ticket().next().ok_or(Rejection::Exhausted)?;
-    let until = draft.now.checked_add(declare.wait_timeout).ok_or(Rejection::Exhausted)?;
+    check_quota_and_fences(decision, declare, None)?;
+    let ticket = decision.state.last_ticket().next().ok_or(Rejection::Exhausted)?;
+    let until = decision.now.checked_add(declare.wait_timeout).ok_or(Rejection::Exhausted)?;
     let pending =
-        AgentWait { ticket, rank: rank.clone(), requests: declare.requests.clone(), at: draft.now, until };
-    start_attempt(draft, declare);
-    draft.push(Event::Agent(Box::new(AgentEvent::Waits(pending.clone()))));
-    draft.new_agent_wait = Some(pending);
+        AgentWait { ticket, rank: rank.clone(), requests: declare.requests.clone(), at: decision.now, until };
+    start_attempt(decision, declare);
+    decision.push(Event::Agent(Box::new(AgentEvent::Waits(pending.clone()))));
+    decision.new_agent_wait = Some(pending);
     // Whoever younger waits for something of it would wait for an older one now.
     drop_covered_requests(&declare.requests)
-        .for_each(|request| draft.mark_affected_for_agents(&request.resource));
+        .for_each(|request| decision.mark_affected_for_agents(&request.resource));
     Ok(AgentOutcome::Wait { ticket, position, until, blocked_by })
 }
 
 /// Whether an attempt begins. The age is said once for an attempt, and a new attempt never makes anybody older.
-fn starts_attempt(draft: &DecisionBuilder<'_>, declare: &DeclareManifest) -> Result<bool, Rejection> {
-    let known =
-        draft.state.agent(&declare.agent).and_then(|agent| Some((agent.priority?, agent.hold_time_used_up)));
-    let is_engaged = draft.has_active_attempt(&declare.agent);
+fn starts_attempt(decision: &DecisionBuilder<'_>, declare: &DeclareManifest) -> Result<bool, Rejection> {
+    let known = decision
+        .state
+        .agent(&declare.agent)
+        .and_then(|agent| Some((agent.priority?, agent.hold_time_used_up)));
+    let is_engaged = decision.has_active_attempt(&declare.agent);
     match known {
         Some((has, true)) if declare.priority <= has => Err(Rejection::LeaseTimeUsed { has }),
         Some((has, _)) if declare.priority == has && is_engaged => Ok(false),
@@ -130,18 +133,18 @@ fn starts_attempt(draft: &DecisionBuilder<'_>, declare: &DeclareManifest) -> Res
 
 /// Says that an attempt begins, if one does. Only once something comes of it: who is refused has begun nothing, and can be
 /// refused as often as it likes without filling the disk.
-fn start_attempt(draft: &mut DecisionBuilder<'_>, declare: &DeclareManifest) {
-    let Some(rank) = draft.new_attempt.clone() else { return };
-    draft.push(Event::Agent(Box::new(AgentEvent::Began {
+fn start_attempt(decision: &mut DecisionBuilder<'_>, declare: &DeclareManifest) {
+    let Some(rank) = decision.new_attempt.clone() else { return };
+    decision.push(Event::Agent(Box::new(AgentEvent::Began {
         rank,
         principal: declare.principal.clone(),
         session: declare.session.clone(),
-        at: draft.now,
+        at: decision.now,
     })));
 }
 
-fn check(draft: &DecisionBuilder<'_>, declare: &DeclareManifest) -> Result<(), Rejection> {
-    let limits = draft.state.limits();
+fn check(decision: &DecisionBuilder<'_>, declare: &DeclareManifest) -> Result<(), Rejection> {
+    let limits = decision.state.limits();
     let invalid = |field, reason: String| Rejection::from(InvalidInput::new(field, reason));
     check_name("session_id", &declare.session)?;
     if declare.priority > MAX_PRIORITY {
@@ -177,27 +180,28 @@ fn check(draft: &DecisionBuilder<'_>, declare: &DeclareManifest) -> Result<(), R
             "has to be more than nothing, and not over the longest wait".into(),
         ));
     }
-    declare.requests.iter().try_for_each(|request| check_ttl(draft, request.ttl))
+    declare.requests.iter().try_for_each(|request| check_ttl(decision, request.ttl))
 }
 
 /// Whether there is enough of everything for all of this. `again` is a wait for the very same, which is over with it.
 fn check_quota_and_fences(
-    draft: &DecisionBuilder<'_>,
+    decision: &DecisionBuilder<'_>,
     declare: &DeclareManifest,
     again: Option<Ticket>,
 ) -> Result<(), Rejection> {
-    if !draft.has_fences_and_time_for(&declare.requests) {
+    if !decision.has_fences_and_time_for(&declare.requests) {
         return Err(Rejection::Exhausted);
     }
-    let Some(max) = draft.state.limits().max_leases_per_principal else { return Ok(()) };
-    let has = |request: &&LeaseRequest| draft.state.own_lease_on(&declare.agent, &request.resource).is_some();
+    let Some(max) = decision.state.limits().max_leases_per_principal else { return Ok(()) };
+    let has =
+        |request: &&LeaseRequest| decision.state.own_lease_on(&declare.agent, &request.resource).is_some();
     let missing = declare.requests.iter().filter(|request| !has(request)).count();
     let counted = again.map_or(0, |_| declare.requests.len());
     let fits = missing == 0
         || max
             .checked_add(counted)
             .and_then(|max| max.checked_sub(missing))
-            .is_some_and(|allowed| !draft.exceeds_usage(&declare.principal, allowed, usize::MAX));
+            .is_some_and(|allowed| !decision.exceeds_usage(&declare.principal, allowed, usize::MAX));
     if fits { Ok(()) } else { Err(Rejection::QuotaExceeded { max }) }
 }
 
@@ -211,9 +215,9 @@ fn are_same_requests(one: &[LeaseRequest], other: &[LeaseRequest]) -> bool {
     what(one) == what(other)
 }
 
-fn position(draft: &DecisionBuilder<'_>, declare: &DeclareManifest, rank: &AgentRank) -> usize {
+fn position(decision: &DecisionBuilder<'_>, declare: &DeclareManifest, rank: &AgentRank) -> usize {
     let around = drop_covered_requests(&declare.requests)
-        .flat_map(|request| draft.waiting_agents_conflicting(&request.resource, request.mode));
+        .flat_map(|request| decision.waiting_agents_conflicting(&request.resource, request.mode));
     let mut older: Vec<_> =
         around.filter(|pending| pending.rank < *rank).map(|pending| pending.ticket).collect();
     older.sort_unstable();

@@ -14,61 +14,61 @@ use crate::rules::time::is_expired;
 /// Who says in time that its process restarts has each of its leases a moment longer, once, whatever the longest lease is.
 /// Who says that it is done, or gives up, waits for nothing and has nothing any more.
 pub(super) fn report(
-    draft: &mut DecisionBuilder<'_>,
+    decision: &mut DecisionBuilder<'_>,
     report: &AgentReport,
 ) -> Result<AgentOutcome, Rejection> {
     let AgentReport { agent, principal, session, phase, .. } = report;
     check_name("session_id", session)?;
-    check_agent_holder(draft, agent, principal)?;
-    let epoch = check_agent_memory(draft, report)?;
+    check_agent_holder(decision, agent, principal)?;
+    let epoch = check_agent_memory(decision, report)?;
     // What is over and not announced counts: whoever says that it is done sees it announced.
-    let is_active = draft.state.has_active_attempt(agent);
-    if is_known(draft, report, epoch) && !(phase.is_terminal() && is_active) {
+    let is_active = decision.state.has_active_attempt(agent);
+    if is_known(decision, report, epoch) && !(phase.is_terminal() && is_active) {
         return Ok(AgentOutcome::Acknowledged);
     }
     // Who lets go of something makes room.
     if !(phase.is_terminal() && is_active) {
-        draft.check_has_space()?;
+        decision.check_has_space()?;
     }
     match phase {
-        AgentPhase::DieRestart => extend_for_restart(draft, report)?,
-        AgentPhase::Completed => release_everything(draft, report, ReleaseReason::Completed),
-        AgentPhase::Aborted => release_everything(draft, report, ReleaseReason::Aborted),
+        AgentPhase::DieRestart => extend_for_restart(decision, report)?,
+        AgentPhase::Completed => release_everything(decision, report, ReleaseReason::Completed),
+        AgentPhase::Aborted => release_everything(decision, report, ReleaseReason::Aborted),
         _ => {}
     }
-    draft.push(Event::Agent(Box::new(AgentEvent::Reported {
+    decision.push(Event::Agent(Box::new(AgentEvent::Reported {
         agent: agent.clone(),
         principal: principal.clone(),
         session: session.clone(),
-        at: draft.now,
+        at: decision.now,
         phase: *phase,
         epoch,
     })));
-    draft.reevaluate_agents();
+    decision.reevaluate_agents();
     Ok(AgentOutcome::Acknowledged)
 }
 
 /// Whether nothing is new about it. A caller that says the same again and again must not fill the disk.
-fn is_known(draft: &DecisionBuilder<'_>, report: &AgentReport, epoch: u64) -> bool {
-    draft.state.agent(&report.agent).is_some_and(|known| {
+fn is_known(decision: &DecisionBuilder<'_>, report: &AgentReport, epoch: u64) -> bool {
+    decision.state.agent(&report.agent).is_some_and(|known| {
         let same = (known.phase, known.epoch) == (Some(report.phase), epoch);
-        let says_more = report.phase == AgentPhase::DieRestart && is_new_restart(draft, report, known);
+        let says_more = report.phase == AgentPhase::DieRestart && is_new_restart(decision, report, known);
         same && known.session == report.session && known.principal == report.principal && !says_more
     })
 }
 
 /// Whether saying once more that it restarts gives a lease its moment, or counts as another restart.
-fn is_new_restart(draft: &DecisionBuilder<'_>, report: &AgentReport, known: &AgentRecord) -> bool {
-    let leases = draft.active_leases_of(&report.agent);
+fn is_new_restart(decision: &DecisionBuilder<'_>, report: &AgentReport, known: &AgentRecord) -> bool {
+    let leases = decision.active_leases_of(&report.agent);
     let before = known.restarting_at.map(|at| at.saturating_add(RESTART_GRACE));
     leases.iter().any(|lease| !known.extended_leases.contains(&lease.fence))
-        || before.is_none_or(|until| is_expired(draft.now.0, until.0))
+        || before.is_none_or(|until| is_expired(decision.now.0, until.0))
 }
 
 /// What an agent remembers counts for a while after it said that it restarts, and only from its latest life. What it holds is
 /// not what it remembers: it has to ask.
-fn check_agent_memory(draft: &DecisionBuilder<'_>, report: &AgentReport) -> Result<u64, Rejection> {
-    let known = draft.state.agent(&report.agent);
+fn check_agent_memory(decision: &DecisionBuilder<'_>, report: &AgentReport) -> Result<u64, Rejection> {
+    let known = decision.state.agent(&report.agent);
     let epoch = known.map_or(0, |known| known.epoch);
     let Some(remembered) = report.memory else { return Ok(epoch) };
     if remembered.epoch < epoch {
@@ -76,7 +76,7 @@ fn check_agent_memory(draft: &DecisionBuilder<'_>, report: &AgentReport) -> Resu
     }
     if let Some(known) = known {
         let since = known.restarting_at.map(|at| at.saturating_add(AGENT_MEMORY_VALIDITY));
-        if since.is_some_and(|until| is_expired(draft.now.0, until.0)) {
+        if since.is_some_and(|until| is_expired(decision.now.0, until.0)) {
             return Err(Rejection::MemoryStale { epoch });
         }
         if let Some(has) = known.priority.filter(|has| *has != remembered.priority) {
@@ -86,27 +86,27 @@ fn check_agent_memory(draft: &DecisionBuilder<'_>, report: &AgentReport) -> Resu
     Ok(remembered.epoch)
 }
 
-fn extend_for_restart(draft: &mut DecisionBuilder<'_>, report: &AgentReport) -> Result<(), Rejection> {
-    draft.check_may_renew()?;
+fn extend_for_restart(decision: &mut DecisionBuilder<'_>, report: &AgentReport) -> Result<(), Rejection> {
+    decision.check_may_renew()?;
     let graced =
-        draft.state.agent(&report.agent).map(|agent| agent.extended_leases.clone()).unwrap_or_default();
-    for lease in draft.active_leases_of(&report.agent) {
+        decision.state.agent(&report.agent).map(|agent| agent.extended_leases.clone()).unwrap_or_default();
+    for lease in decision.active_leases_of(&report.agent) {
         if !graced.contains(&lease.fence) {
             let expires_at = lease.terms.expires_at.checked_add(RESTART_GRACE).ok_or(Rejection::Exhausted)?;
-            if draft.can_last_until(lease, expires_at) {
+            if decision.can_last_until(lease, expires_at) {
                 let (lease, ttl) = (lease.fence, lease.terms.ttl);
-                draft.push(Event::Renewed { lease, at: draft.now, expires_at, ttl });
+                decision.push(Event::Renewed { lease, at: decision.now, expires_at, ttl });
             }
         }
     }
     Ok(())
 }
 
-fn release_everything(draft: &mut DecisionBuilder<'_>, report: &AgentReport, reason: ReleaseReason) {
-    draft.time_out_waiting_agents(usize::MAX);
-    draft.withdraw_waiting_agent(&report.agent);
-    draft.expire_leases_of(&report.agent);
-    for lease in draft.active_leases_of(&report.agent) {
-        draft.release(lease, reason);
+fn release_everything(decision: &mut DecisionBuilder<'_>, report: &AgentReport, reason: ReleaseReason) {
+    decision.time_out_waiting_agents(usize::MAX);
+    decision.withdraw_waiting_agent(&report.agent);
+    decision.expire_leases_of(&report.agent);
+    for lease in decision.active_leases_of(&report.agent) {
+        decision.release(lease, reason);
     }
 }

@@ -19,37 +19,38 @@ use crate::rules::time::extends;
 
 /// A lease that begins has `authority`.
 pub(in crate::kernel) fn acquire(
-    draft: &mut DecisionBuilder<'_>,
+    decision: &mut DecisionBuilder<'_>,
     acquire: &Acquire,
     authority: Option<&Arc<Authority>>,
 ) -> Result<CommandOutcome, Rejection> {
-    draft.check_not_in_restore_quarantine()?;
+    decision.check_not_in_restore_quarantine()?;
     // First of all: a repeated request finds its first answer, whatever has become of limits and names since.
-    if let Some(answer) = find_idempotent_outcome(draft, acquire)? {
+    if let Some(answer) = find_idempotent_outcome(decision, acquire)? {
         return Ok(answer);
     }
-    check(draft, acquire)?;
+    check(decision, acquire)?;
     for resource in acquire.requests.iter().flat_map(LeaseRequest::resources) {
-        draft.expire_and_serve(resource);
+        decision.expire_and_serve(resource);
     }
 
     // What it has already is not in its own way, and neither is who waits for that.
-    let has =
-        |request: &LeaseRequest, resource: &Resource| own_lease(draft, acquire, request, resource).is_some();
-    let assignment = draft.assign_resources(&acquire.requests, QueuePosition::default(), has);
-    check_quota(draft, acquire, assignment.as_ref().ok())?;
+    let has = |request: &LeaseRequest, resource: &Resource| {
+        own_lease(decision, acquire, request, resource).is_some()
+    };
+    let assignment = decision.assign_resources(&acquire.requests, QueuePosition::default(), has);
+    check_quota(decision, acquire, assignment.as_ref().ok())?;
     let short = match assignment {
-        Ok(assignment) => return grant(draft, acquire, &assignment, authority),
+        Ok(assignment) => return grant(decision, acquire, &assignment, authority),
         Err(short) => short,
     };
-    match contention_action(acquire.contention_policy, draft.now) {
-        ContentionAction::Queue { until } if !draft.is_barred_from_queue(&acquire.holder) => {
-            queue(draft, acquire, until)
+    match contention_action(acquire.contention_policy, decision.now) {
+        ContentionAction::Queue { until } if !decision.is_barred_from_queue(&acquire.holder) => {
+            queue(decision, acquire, until)
         }
         _ => {
-            let found = draft.blocker_ending_first(&acquire.requests, &short, has);
+            let found = decision.blocker_ending_first(&acquire.requests, &short, has);
             let (resource, blocker) = found.expect("with nothing in the way there is enough for each");
-            let (waiting, holder) = (draft.waiter_count(resource), blocker.holder.clone());
+            let (waiting, holder) = (decision.waiter_count(resource), blocker.holder.clone());
             Err(Rejection::Held { resource: resource.clone(), holder, until: blocker.until, waiting })
         }
     }
@@ -57,17 +58,17 @@ pub(in crate::kernel) fn acquire(
 
 /// The first answer to this request, if it was made before under the same key.
 pub(in crate::kernel) fn find_idempotent_outcome(
-    draft: &mut DecisionBuilder<'_>,
+    decision: &mut DecisionBuilder<'_>,
     acquire: &Acquire,
 ) -> Result<Option<CommandOutcome>, Rejection> {
-    let state = draft.state;
+    let state = decision.state;
     let Some(key) = acquire.key else { return Ok(None) };
     if refreshes_own_lease(acquire.contention_policy) {
         let reason = "goes with new leases only; a request that refreshes its own may simply be repeated";
         return Err(InvalidInput::new("idempotencyKey", reason).into());
     }
     let Some(principal) = state.find_principal(&acquire.principal) else { return Ok(None) };
-    let Some(entry) = state.idempotency_keys().get(principal, key.key, draft.now) else { return Ok(None) };
+    let Some(entry) = state.idempotency_keys().get(principal, key.key, decision.now) else { return Ok(None) };
     if entry.body != key.body {
         return Err(Rejection::KeyReused);
     }
@@ -75,24 +76,24 @@ pub(in crate::kernel) fn find_idempotent_outcome(
         IdempotencyOutcome::Waiting(ticket) => {
             let waiting = state.queue_entry(*ticket);
             // Its key is free for this request only once it is known to be over.
-            waiting.into_iter().for_each(|waiting| draft.time_out_if_due(waiting));
-            Ok(waiting.filter(|waiting| draft.is_waiting(waiting)).map(|waiting| {
+            waiting.into_iter().for_each(|waiting| decision.time_out_if_due(waiting));
+            Ok(waiting.filter(|waiting| decision.is_waiting(waiting)).map(|waiting| {
                 let place = QueuePosition { before: Some(*ticket) };
-                queued_outcome(draft, &waiting.queued, place)
+                queued_outcome(decision, &waiting.queued, place)
             }))
         }
         IdempotencyOutcome::Spent(_) => Err(Rejection::KeyReused),
         IdempotencyOutcome::Leases(leases) => {
             for fence in leases {
-                super::active_lease(draft, *fence, None)?;
+                super::active_lease(decision, *fence, None)?;
             }
             Ok(Some(CommandOutcome::Granted { leases: leases.clone() }))
         }
     }
 }
 
-fn check(draft: &DecisionBuilder<'_>, acquire: &Acquire) -> Result<(), Rejection> {
-    let limits = draft.state.limits();
+fn check(decision: &DecisionBuilder<'_>, acquire: &Acquire) -> Result<(), Rejection> {
+    let limits = decision.state.limits();
     let invalid = |field, reason: String| Rejection::from(InvalidInput::new(field, reason));
     if acquire.requests.is_empty() {
         return Err(invalid("leases", "is empty; ask for at least one resource".into()));
@@ -125,22 +126,25 @@ fn check(draft: &DecisionBuilder<'_>, acquire: &Acquire) -> Result<(), Rejection
             format!("names {one} and {other}, which overlap and cannot both be held like that; ask for one");
         return Err(invalid("leases", reason));
     }
-    acquire.requests.iter().try_for_each(|request| check_ttl(draft, request.ttl))?;
+    acquire.requests.iter().try_for_each(|request| check_ttl(decision, request.ttl))?;
     if let ContentionPolicy::Queue { wait_timeout: patience } = acquire.contention_policy
         && patience > limits.max_wait
     {
         let reason = format!("is over the longest wait of {} ms", limits.max_wait.as_millis());
         return Err(invalid("waitMs", reason));
     }
-    if !draft.state.can_use_holder(&acquire.holder, &acquire.principal, draft.now) {
+    if !decision.state.can_use_holder(&acquire.holder, &acquire.principal, decision.now) {
         return Err(Rejection::HolderTaken { holder: acquire.holder.clone() });
     }
     Ok(())
 }
 
 /// A time to live that is not permitted is refused, never clamped: the caller counts on what it asked for.
-pub(in crate::kernel) fn check_ttl(draft: &DecisionBuilder<'_>, ttl: TickDuration) -> Result<(), Rejection> {
-    let limits = draft.state.limits();
+pub(in crate::kernel) fn check_ttl(
+    decision: &DecisionBuilder<'_>,
+    ttl: TickDuration,
+) -> Result<(), Rejection> {
+    let limits = decision.state.limits();
     let (shortest, longest) = (limits.min_ttl, limits.max_ttl);
     if ttl < shortest || ttl > longest || ttl == TickDuration(0) {
         return Err(Rejection::TtlOutOfRange { requested: ttl, min: shortest, max: longest });
@@ -149,17 +153,18 @@ pub(in crate::kernel) fn check_ttl(draft: &DecisionBuilder<'_>, ttl: TickDuratio
 }
 
 fn check_quota(
-    draft: &DecisionBuilder<'_>,
+    decision: &DecisionBuilder<'_>,
     acquire: &Acquire,
     assignment: Option<&Assignment>,
 ) -> Result<(), Rejection> {
-    let Some(max) = draft.state.limits().max_leases_per_principal else { return Ok(()) };
+    let Some(max) = decision.state.limits().max_leases_per_principal else { return Ok(()) };
     // A quota is for those who ask; sessions have bounds of their own.
     if acquire.principal.as_str() == ORCHESTRATOR_PRINCIPAL {
         return Ok(());
     }
-    let has =
-        |request: &LeaseRequest, resource: &Resource| own_lease(draft, acquire, request, resource).is_some();
+    let has = |request: &LeaseRequest, resource: &Resource| {
+        own_lease(decision, acquire, request, resource).is_some()
+    };
     let missing = match assignment {
         Some(assignment) => {
             assignment.pairs(&acquire.requests).filter(|(request, resource)| !has(request, resource)).count()
@@ -172,55 +177,56 @@ fn check_quota(
     };
     let allowed = max.checked_sub(missing).filter(|_| missing > 0);
     let exceeds = match allowed {
-        Some(allowed) => draft.exceeds_usage(&acquire.principal, allowed, usize::MAX),
+        Some(allowed) => decision.exceeds_usage(&acquire.principal, allowed, usize::MAX),
         None => missing > 0,
     };
     if exceeds { Err(Rejection::QuotaExceeded { max }) } else { Ok(()) }
 }
 
 fn grant(
-    draft: &mut DecisionBuilder<'_>,
+    decision: &mut DecisionBuilder<'_>,
     acquire: &Acquire,
     assignment: &Assignment,
     authority: Option<&Arc<Authority>>,
 ) -> Result<CommandOutcome, Rejection> {
     let (holder, principal, key) = (&acquire.holder, &acquire.principal, acquire.key);
     // All or nothing: whatever could end this half-way is asked before the first grant.
-    let own = |(request, resource): (&LeaseRequest, &Resource)| own_lease(draft, acquire, request, resource);
+    let own =
+        |(request, resource): (&LeaseRequest, &Resource)| own_lease(decision, acquire, request, resource);
     let missing = assignment.pairs(&acquire.requests).filter(|chosen| own(*chosen).is_none()).count();
-    let has_time = |request: &LeaseRequest| draft.now.checked_add(request.ttl).is_some();
+    let has_time = |request: &LeaseRequest| decision.now.checked_add(request.ttl).is_some();
     // Whether the holder has this already, and would have it for longer.
     let gets_time = |(request, resource): (&LeaseRequest, &Resource)| {
-        let until = draft.now.saturating_add(request.ttl);
+        let until = decision.now.saturating_add(request.ttl);
         own((request, resource)).is_some_and(|(_, expires_at)| extends(expires_at.0, until.0))
     };
     if missing > 0 {
-        draft.check_may_grant()?;
+        decision.check_may_grant()?;
     } else if assignment.pairs(&acquire.requests).any(gets_time) {
-        draft.check_may_renew()?;
+        decision.check_may_renew()?;
     }
     let outlives = |(request, resource): (&LeaseRequest, &Resource)| {
-        let lease = own((request, resource)).and_then(|(fence, _)| draft.state.find_lease(fence));
-        let end = lease.and_then(|lease| draft.parent_expires_at(lease));
-        end.filter(|end| draft.now.saturating_add(request.ttl) > *end)
+        let lease = own((request, resource)).and_then(|(fence, _)| decision.state.find_lease(fence));
+        let end = lease.and_then(|lease| decision.parent_expires_at(lease));
+        end.filter(|end| decision.now.saturating_add(request.ttl) > *end)
     };
     if let Some(end) =
         assignment.pairs(&acquire.requests).filter(|chosen| gets_time(*chosen)).find_map(outlives)
     {
-        return Err(Rejection::OutlivesParent { remaining: end.since(draft.now) });
+        return Err(Rejection::OutlivesParent { remaining: end.since(decision.now) });
     }
-    if draft.remaining_fences() < missing as u64 || !acquire.requests.iter().all(has_time) {
+    if decision.remaining_fences() < missing as u64 || !acquire.requests.iter().all(has_time) {
         return Err(Rejection::Exhausted);
     }
     let mut leases = Vec::with_capacity(acquire.requests.len());
     for (request, resource) in assignment.pairs(&acquire.requests) {
-        let fence = match own_lease(draft, acquire, request, resource) {
+        let fence = match own_lease(decision, acquire, request, resource) {
             Some((fence, expires_at)) => {
-                let until = draft.now.checked_add(request.ttl).ok_or(Rejection::Exhausted)?;
+                let until = decision.now.checked_add(request.ttl).ok_or(Rejection::Exhausted)?;
                 if extends(expires_at.0, until.0) {
-                    draft.push(Event::Renewed {
+                    decision.push(Event::Renewed {
                         lease: fence,
-                        at: draft.now,
+                        at: decision.now,
                         expires_at: until,
                         ttl: request.ttl,
                     });
@@ -229,7 +235,7 @@ fn grant(
             }
             None => {
                 let (ticket, continues) = (None, None);
-                draft.issue_lease(Grant {
+                decision.issue_lease(Grant {
                     holder,
                     principal,
                     request,
@@ -249,12 +255,12 @@ fn grant(
 /// The lease that the holder already has on `resource`, where its face wants that to count. It may have got it
 /// in this very decision, because it waited and its turn came.
 fn own_lease(
-    draft: &DecisionBuilder<'_>,
+    decision: &DecisionBuilder<'_>,
     acquire: &Acquire,
     request: &LeaseRequest,
     resource: &Resource,
 ) -> Option<(Fence, Tick)> {
-    let state = draft.state;
+    let state = decision.state;
     if !refreshes_own_lease(acquire.contention_policy) {
         return None;
     }
@@ -262,11 +268,11 @@ fn own_lease(
     let mut leases = state.leases_on(slot);
     let own = leases.find(|lease| {
         lease.terms.mode == request.mode
-            && draft.is_active(lease)
+            && decision.is_active(lease)
             && *state.holder_name(lease.holder) == acquire.holder
     });
     let served = || {
-        let mut granted = draft.grants_on(resource);
+        let mut granted = decision.grants_on(resource);
         granted.find(|issued| issued.mode == request.mode && issued.holder == acquire.holder)
     };
     own.map(|lease| (lease.fence, lease.terms.expires_at))
@@ -274,12 +280,12 @@ fn own_lease(
 }
 
 fn queue(
-    draft: &mut DecisionBuilder<'_>,
+    decision: &mut DecisionBuilder<'_>,
     acquire: &Acquire,
     until: Tick,
 ) -> Result<CommandOutcome, Rejection> {
-    draft.check_may_grant()?;
-    let limits = draft.state.limits();
+    decision.check_may_grant()?;
+    let limits = decision.state.limits();
     if acquire.requests.len() > limits.max_leases_per_queued_request
         || acquire.byte_size() > limits.max_queued_request_bytes
     {
@@ -291,40 +297,40 @@ fn queue(
     let full = |what: &str, max| Err(Rejection::QueueFull { what: what.into(), max });
     let max = limits.max_waiters_per_resource;
     let mut resources = acquire.requests.iter().flat_map(LeaseRequest::resources);
-    if let Some(resource) = resources.find(|resource| draft.waiter_count(resource) >= max) {
+    if let Some(resource) = resources.find(|resource| decision.waiter_count(resource) >= max) {
         return full(resource.as_str(), max);
     }
     let max = limits.max_waiters_per_principal;
-    if max == 0 || draft.exceeds_usage(&acquire.principal, usize::MAX, max - 1) {
+    if max == 0 || decision.exceeds_usage(&acquire.principal, usize::MAX, max - 1) {
         return full(acquire.principal.as_str(), max);
     }
-    if let Some(cycle) = draft.find_cycle(&acquire.holder, &acquire.requests) {
+    if let Some(cycle) = decision.find_cycle(&acquire.holder, &acquire.requests) {
         return Err(Rejection::Deadlock { cycle });
     }
     let queued = QueuedAcquire {
-        ticket: draft.state.last_ticket().next().ok_or(Rejection::Exhausted)?,
+        ticket: decision.state.last_ticket().next().ok_or(Rejection::Exhausted)?,
         holder: acquire.holder.clone(),
         principal: acquire.principal.clone(),
         requests: acquire.requests.clone(),
-        at: draft.now,
+        at: decision.now,
         until,
         key: acquire.key,
     };
-    let answer = queued_outcome(draft, &queued, QueuePosition::default());
-    draft.push(Event::Queued(queued));
+    let answer = queued_outcome(decision, &queued, QueuePosition::default());
+    decision.push(Event::Queued(queued));
     Ok(answer)
 }
 
 fn queued_outcome(
-    draft: &DecisionBuilder<'_>,
+    decision: &DecisionBuilder<'_>,
     queued: &QueuedAcquire,
     place: QueuePosition,
 ) -> CommandOutcome {
     let ahead = |resource: &Resource| {
-        let slot = draft.state.find_resource(resource);
-        let queue = slot.into_iter().flat_map(|slot| draft.state.queue_on(slot));
+        let slot = decision.state.find_resource(resource);
+        let queue = slot.into_iter().flat_map(|slot| decision.state.queue_on(slot));
         let older = queue.take_while(|waiting| waiting.queued.ticket < queued.ticket);
-        older.filter(|waiting| draft.is_waiting(waiting)).count()
+        older.filter(|waiting| decision.is_waiting(waiting)).count()
     };
     // One resource of a lease request suffices, so its shortest queue counts. All requests are needed, so the longest of
     // these counts.
@@ -334,7 +340,7 @@ fn queued_outcome(
         .requests
         .iter()
         .flat_map(|request| request.resources().map(|resource| (resource, request.mode)));
-    let blockers = each.flat_map(|(resource, mode)| draft.blockers(resource, mode, place));
+    let blockers = each.flat_map(|(resource, mode)| decision.blockers(resource, mode, place));
     let mut blocked_by: Vec<_> = blockers.map(|blocker| blocker.holder.clone()).collect();
     blocked_by.sort_unstable();
     blocked_by.dedup();

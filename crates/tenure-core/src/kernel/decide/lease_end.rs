@@ -11,22 +11,22 @@ use crate::rules::names::InvalidInput;
 
 /// Releasing what is over succeeds and appends nothing: the caller has what it wants.
 pub(super) fn release(
-    draft: &mut DecisionBuilder<'_>,
+    decision: &mut DecisionBuilder<'_>,
     fence: Fence,
     claim: &LeaseCredential,
     reason: ReleaseReason,
 ) -> Result<CommandOutcome, Rejection> {
-    let lease = match super::active_lease(draft, fence, Some(claim)) {
+    let lease = match super::active_lease(decision, fence, Some(claim)) {
         Ok(lease) => lease,
         Err(Rejection::Ended { .. }) => return Ok(CommandOutcome::Released { lease: fence }),
         Err(rejection) => return Err(rejection),
     };
-    draft.release(lease, reason);
+    decision.release(lease, reason);
     Ok(CommandOutcome::Released { lease: fence })
 }
 
 pub(super) fn revoke(
-    draft: &mut DecisionBuilder<'_>,
+    decision: &mut DecisionBuilder<'_>,
     fence: Fence,
     cause: RevocationCause,
     by: &Principal,
@@ -37,46 +37,46 @@ pub(super) fn revoke(
         let reason = "is for leases that go on under another number; use transfer, upgrade or downgrade";
         return Err(InvalidInput::new("cause", reason).into());
     }
-    let lease = super::active_lease(draft, fence, None)?;
-    draft.revoke(lease, cause, by, detail);
+    let lease = super::active_lease(decision, fence, None)?;
+    decision.revoke(lease, cause, by, detail);
     Ok(CommandOutcome::Ended { leases: vec![fence] })
 }
 
 /// Only for a holder that is proven dead: a live one is never displaced. The proof is the caller's duty.
 pub(super) fn reclaim(
-    draft: &mut DecisionBuilder<'_>,
+    decision: &mut DecisionBuilder<'_>,
     holder: &Holder,
     by: &Principal,
     detail: &str,
 ) -> Result<CommandOutcome, Rejection> {
     super::check_detail(detail)?;
-    let state = draft.state;
+    let state = decision.state;
     let Some(slot) = state.find_holder(holder) else {
         return Ok(CommandOutcome::Ended { leases: Vec::new() });
     };
     // The dead wait for nothing: they leave first, so that none of them is let in on the way.
     for waiting in state.queue_entries_of(slot) {
-        if draft.is_waiting(waiting) {
-            draft.end_wait(waiting, WaitEnd::Gone);
+        if decision.is_waiting(waiting) {
+            decision.end_wait(waiting, WaitEnd::Gone);
         }
     }
     // In the order of their numbers: how they lie in memory must not show in the ledger.
-    let mut leases: Vec<_> = state.leases_of(slot).filter(|lease| draft.is_active(lease)).collect();
+    let mut leases: Vec<_> = state.leases_of(slot).filter(|lease| decision.is_active(lease)).collect();
     leases.sort_unstable_by_key(|lease| lease.fence);
     for lease in &leases {
-        draft.revoke(lease, RevocationCause::Reclaimed, by, detail);
+        decision.revoke(lease, RevocationCause::Reclaimed, by, detail);
     }
     Ok(CommandOutcome::Ended { leases: leases.into_iter().map(|lease| lease.fence).collect() })
 }
 
 /// A ticket that was served, timed out or withdrawn before is no mistake of the caller's.
 pub(super) fn withdraw(
-    draft: &mut DecisionBuilder<'_>,
+    decision: &mut DecisionBuilder<'_>,
     ticket: Ticket,
     principal: &Principal,
     end: WaitEnd,
 ) -> Result<CommandOutcome, Rejection> {
-    let state = draft.state;
+    let state = decision.state;
     if ticket > state.last_ticket() {
         return Err(Rejection::NoSuchTicket);
     }
@@ -86,7 +86,7 @@ pub(super) fn withdraw(
     if waiting.queued.principal != *principal {
         return Err(Rejection::NoSuchTicket);
     }
-    let waited = draft.is_waiting(waiting);
-    draft.end_wait(waiting, if waited { end } else { WaitEnd::TimedOut });
+    let waited = decision.is_waiting(waiting);
+    decision.end_wait(waiting, if waited { end } else { WaitEnd::TimedOut });
     Ok(CommandOutcome::Withdrawn { waited })
 }

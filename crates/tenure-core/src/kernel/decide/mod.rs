@@ -29,38 +29,42 @@ use crate::rules::names::check_name;
 /// assert!(decision.events.is_empty());
 /// ```
 pub fn decide(state: &KernelState, command: &Command, now: Tick) -> Decision {
-    let mut draft = DecisionBuilder::new(state, now);
-    let answer = dispatch(&mut draft, command);
-    draft.finish(answer)
+    let mut decision = DecisionBuilder::new(state, now);
+    let answer = dispatch(&mut decision, command);
+    decision.finish(answer)
 }
 
-fn dispatch(draft: &mut DecisionBuilder<'_>, command: &Command) -> Result<CommandOutcome, Rejection> {
+fn dispatch(decision: &mut DecisionBuilder<'_>, command: &Command) -> Result<CommandOutcome, Rejection> {
     match command {
         Command::Acquire(acquire) => {
-            check_may_hold(draft, &acquire.holder, &acquire.principal)?;
-            acquire::acquire(draft, acquire, None)
+            check_may_hold(decision, &acquire.holder, &acquire.principal)?;
+            acquire::acquire(decision, acquire, None)
         }
-        Command::Renew { lease, credential: claim, ttl } => reissue::renew(draft, *lease, claim, *ttl),
-        Command::Release { lease, claim, reason } => lease_end::release(draft, *lease, claim, *reason),
+        Command::Renew { lease, credential: claim, ttl } => reissue::renew(decision, *lease, claim, *ttl),
+        Command::Release { lease, claim, reason } => lease_end::release(decision, *lease, claim, *reason),
         Command::Transfer { lease, claim, to, principal, nonce } => {
-            reissue::transfer(draft, *lease, claim, to, principal, *nonce)
+            reissue::transfer(decision, *lease, claim, to, principal, *nonce)
         }
-        Command::Upgrade(change) => reissue::upgrade(draft, change),
-        Command::Downgrade(change) => reissue::downgrade(draft, change),
-        Command::Revoke { lease, cause, by, detail } => lease_end::revoke(draft, *lease, *cause, by, detail),
-        Command::Reclaim { holder, by, detail } => lease_end::reclaim(draft, holder, by, detail),
-        Command::Withdraw { ticket, principal, end } => lease_end::withdraw(draft, *ticket, principal, *end),
-        Command::Agent(command) => agent::decide(draft, command),
-        Command::File(command) => file::decide(draft, command),
-        Command::Intent(command) => intent::decide(draft, command),
-        Command::Work(command) => work::decide(draft, command),
+        Command::Upgrade(change) => reissue::upgrade(decision, change),
+        Command::Downgrade(change) => reissue::downgrade(decision, change),
+        Command::Revoke { lease, cause, by, detail } => {
+            lease_end::revoke(decision, *lease, *cause, by, detail)
+        }
+        Command::Reclaim { holder, by, detail } => lease_end::reclaim(decision, holder, by, detail),
+        Command::Withdraw { ticket, principal, end } => {
+            lease_end::withdraw(decision, *ticket, principal, *end)
+        }
+        Command::Agent(command) => agent::decide(decision, command),
+        Command::File(command) => file::decide(decision, command),
+        Command::Intent(command) => intent::decide(decision, command),
+        Command::Work(command) => work::decide(decision, command),
         // Whose turn came while nothing could be granted.
         Command::ServeWaiters { max_waiters } => {
-            draft.check_may_grant()?;
-            Ok(CommandOutcome::Swept { more: draft.serve_oldest_waiters(*max_waiters) })
+            decision.check_may_grant()?;
+            Ok(CommandOutcome::Swept { more: decision.serve_oldest_waiters(*max_waiters) })
         }
         // The sweep makes notices prompt; it does not make grants safe.
-        Command::Expire { max_ended } => Ok(CommandOutcome::Swept { more: draft.sweep(*max_ended) }),
+        Command::Expire { max_ended } => Ok(CommandOutcome::Swept { more: decision.sweep(*max_ended) }),
     }
 }
 
@@ -69,11 +73,11 @@ fn dispatch(draft: &mut DecisionBuilder<'_>, command: &Command) -> Result<Comman
 /// One that is over but not announced is announced first: the caller learns that it is over, and whoever
 /// waits need not wait for the sweep.
 pub(super) fn active_lease<'a>(
-    draft: &mut DecisionBuilder<'a>,
+    decision: &mut DecisionBuilder<'a>,
     fence: Fence,
     claim: Option<&LeaseCredential>,
 ) -> Result<&'a LeaseEntry, Rejection> {
-    let state: &'a KernelState = draft.state;
+    let state: &'a KernelState = decision.state;
     let Some(lease) = state.find_lease(fence) else {
         let ended = state.ended_lease(fence).ok_or(Rejection::NotFound)?;
         let known = claim.is_none_or(|claim| is_authorized(claim, &ended.holder, &ended.principal));
@@ -89,30 +93,30 @@ pub(super) fn active_lease<'a>(
     if !named.is_none_or(|claim| is_authorized(claim, holder().0, holder().1)) {
         return Err(Rejection::NotHolder);
     }
-    if !draft.is_active(lease) {
-        draft.expire_and_serve(state.resource_name(lease.resource));
+    if !decision.is_active(lease) {
+        decision.expire_and_serve(state.resource_name(lease.resource));
         return Err(Rejection::Ended { lease: fence, end: super::outcome::LeaseEnd::Expired });
     }
     Ok(lease)
 }
 
 /// What a session holds is decided with the session and nowhere else: under its name nobody gets anything.
-fn check_holder_is_not_a_session(draft: &DecisionBuilder<'_>, holder: &Holder) -> Result<(), Rejection> {
+fn check_holder_is_not_a_session(decision: &DecisionBuilder<'_>, holder: &Holder) -> Result<(), Rejection> {
     let is_session =
-        draft.state.intent_session(holder).is_some() || draft.state.file_session(holder).is_some();
+        decision.state.intent_session(holder).is_some() || decision.state.file_session(holder).is_some();
     if is_session { Err(Rejection::HolderTaken { holder: holder.clone() }) } else { Ok(()) }
 }
 
 /// In the name of all sessions of coding agents nobody else gets anything either.
 pub(super) fn check_may_hold(
-    draft: &DecisionBuilder<'_>,
+    decision: &DecisionBuilder<'_>,
     holder: &Holder,
     principal: &Principal,
 ) -> Result<(), Rejection> {
     if principal.as_str() == FILES_PRINCIPAL {
         return Err(Rejection::HolderTaken { holder: holder.clone() });
     }
-    check_holder_is_not_a_session(draft, holder)
+    check_holder_is_not_a_session(decision, holder)
 }
 
 /// A text for people that is stored: it may be empty, but has bounds like a name.

@@ -16,49 +16,49 @@ use crate::rules::time::extends;
 /// wait for ever. Waiters that the lease keeps out already are not overtaken by this; those that it does
 /// not keep out yet would be, so they are in the way too.
 pub(super) fn upgrade(
-    draft: &mut DecisionBuilder<'_>,
+    decision: &mut DecisionBuilder<'_>,
     change: &ChangeMode,
 ) -> Result<CommandOutcome, Rejection> {
-    let lease = super::active_lease(draft, change.lease, Some(&change.credential))?;
+    let lease = super::active_lease(decision, change.lease, Some(&change.credential))?;
     if change.mode == lease.terms.mode || !change.mode.covers(lease.terms.mode) {
         return Err(Rejection::WrongDirection { from: lease.terms.mode, to: change.mode, upgrade: true });
     }
-    draft.expire_and_serve(draft.state.resource_name(lease.resource));
-    if let Some((holder, until)) = first_blocker(draft, lease, change) {
-        let resource = draft.state.resource_name(lease.resource).clone();
-        let waiting = draft.waiter_count(&resource);
+    decision.expire_and_serve(decision.state.resource_name(lease.resource));
+    if let Some((holder, until)) = first_blocker(decision, lease, change) {
+        let resource = decision.state.resource_name(lease.resource).clone();
+        let waiting = decision.waiter_count(&resource);
         return Err(Rejection::Held { resource, holder, until, waiting });
     }
-    change_mode(draft, lease, change, "upgraded")
+    change_mode(decision, lease, change, "upgraded")
 }
 
 /// Always possible: whoever goes with the new mode is let in.
 pub(super) fn downgrade(
-    draft: &mut DecisionBuilder<'_>,
+    decision: &mut DecisionBuilder<'_>,
     change: &ChangeMode,
 ) -> Result<CommandOutcome, Rejection> {
-    let lease = super::active_lease(draft, change.lease, Some(&change.credential))?;
+    let lease = super::active_lease(decision, change.lease, Some(&change.credential))?;
     if change.mode == lease.terms.mode || !lease.terms.mode.covers(change.mode) {
         return Err(Rejection::WrongDirection { from: lease.terms.mode, to: change.mode, upgrade: false });
     }
-    change_mode(draft, lease, change, "downgraded")
+    change_mode(decision, lease, change, "downgraded")
 }
 
 fn first_blocker(
-    draft: &DecisionBuilder<'_>,
+    decision: &DecisionBuilder<'_>,
     lease: &LeaseEntry,
     change: &ChangeMode,
 ) -> Option<(Holder, Tick)> {
-    let state = draft.state;
+    let state = decision.state;
     let resource = state.resource_name(lease.resource);
     let overlapping = state.leases_overlapping(resource).filter(|other| other.fence != lease.fence);
     let mut overlapping =
-        overlapping.filter(|other| draft.is_active(other) && !other.terms.mode.is_compatible(change.mode));
+        overlapping.filter(|other| decision.is_active(other) && !other.terms.mode.is_compatible(change.mode));
     if let Some(other) = overlapping.next() {
         return Some((state.holder_name(other.holder).clone(), other.terms.expires_at));
     }
     // Whoever was let in on the way, by a wait or a lease that was found to be over.
-    let mut served = draft.grants_overlapping(resource);
+    let mut served = decision.grants_overlapping(resource);
     if let Some(issued) = served.find(|issued| !issued.mode.is_compatible(change.mode)) {
         return Some((issued.holder.clone(), issued.expires_at));
     }
@@ -66,13 +66,13 @@ fn first_blocker(
         ModeSet::conflicting_with(change.mode).difference(ModeSet::conflicting_with(lease.terms.mode));
     let overtaken = state.slots_overlapping(resource).find_map(|slot| {
         let is_overtaken = |waiting: &&QueueEntry| {
-            waiting.modes_on(slot).intersects(new_conflicts) && draft.is_waiting(waiting)
+            waiting.modes_on(slot).intersects(new_conflicts) && decision.is_waiting(waiting)
         };
         state.queue_on(slot).find(is_overtaken)
     });
     let overtaken = overtaken.map(|waiting| (waiting.queued.holder.clone(), waiting.queued.until));
     overtaken.or_else(|| {
-        let mut agents = draft.waiting_agents_conflicting(resource, change.mode);
+        let mut agents = decision.waiting_agents_conflicting(resource, change.mode);
         let is_new = |pending: &&AgentWait| !conflicts_with(&pending.requests, resource, lease.terms.mode);
         let agent = agents.find(is_new)?;
         Some((agent.rank.agent.clone(), agent.until))
@@ -80,75 +80,75 @@ fn first_blocker(
 }
 
 fn change_mode(
-    draft: &mut DecisionBuilder<'_>,
+    decision: &mut DecisionBuilder<'_>,
     lease: &LeaseEntry,
     change: &ChangeMode,
     detail: &str,
 ) -> Result<CommandOutcome, Rejection> {
-    let state = draft.state;
+    let state = decision.state;
     let (holder, principal) = (state.holder_name(lease.holder), state.principal_of(lease.holder).1);
     let (mode, nonce) = (change.mode, change.nonce);
-    reissue_lease(draft, lease, ReissuedLease { holder, principal, mode, nonce, detail })
+    reissue_lease(decision, lease, ReissuedLease { holder, principal, mode, nonce, detail })
 }
 
 /// A renewal that would not extend succeeds and changes nothing: it never shortens.
 pub(super) fn renew(
-    draft: &mut DecisionBuilder<'_>,
+    decision: &mut DecisionBuilder<'_>,
     fence: Fence,
     claim: &LeaseCredential,
     ttl: Option<TickDuration>,
 ) -> Result<CommandOutcome, Rejection> {
-    let lease = super::active_lease(draft, fence, Some(claim))?;
-    draft.check_not_in_restore_quarantine()?;
+    let lease = super::active_lease(decision, fence, Some(claim))?;
+    decision.check_not_in_restore_quarantine()?;
     let ttl = ttl.unwrap_or(lease.terms.ttl);
-    super::acquire::check_ttl(draft, ttl)?;
-    let expires_at = draft.now.checked_add(ttl).ok_or(Rejection::Exhausted)?;
+    super::acquire::check_ttl(decision, ttl)?;
+    let expires_at = decision.now.checked_add(ttl).ok_or(Rejection::Exhausted)?;
     if !extends(lease.terms.expires_at.0, expires_at.0) {
         return Ok(CommandOutcome::Renewed { lease: fence, expires_at: lease.terms.expires_at });
     }
-    draft.check_may_renew()?;
-    if let Some(end) = draft.parent_expires_at(lease)
+    decision.check_may_renew()?;
+    if let Some(end) = decision.parent_expires_at(lease)
         && expires_at > end
     {
-        return Err(Rejection::OutlivesParent { remaining: end.since(draft.now) });
+        return Err(Rejection::OutlivesParent { remaining: end.since(decision.now) });
     }
-    draft.push(Event::Renewed { lease: fence, at: draft.now, expires_at, ttl });
+    decision.push(Event::Renewed { lease: fence, at: decision.now, expires_at, ttl });
     Ok(CommandOutcome::Renewed { lease: fence, expires_at })
 }
 
 pub(super) fn transfer(
-    draft: &mut DecisionBuilder<'_>,
+    decision: &mut DecisionBuilder<'_>,
     fence: Fence,
     claim: &LeaseCredential,
     to: &Holder,
     principal: &Principal,
     nonce: Nonce,
 ) -> Result<CommandOutcome, Rejection> {
-    let lease = super::active_lease(draft, fence, Some(claim))?;
-    let from = draft.state.holder_name(lease.holder);
-    if draft.state.file_session(from).is_some() {
+    let lease = super::active_lease(decision, fence, Some(claim))?;
+    let from = decision.state.holder_name(lease.holder);
+    if decision.state.file_session(from).is_some() {
         // Its file is decided about with the session: a person gives it to another one.
         return Err(Rejection::HolderTaken { holder: from.clone() });
     }
-    if !draft.state.can_use_holder(to, principal, draft.now) {
+    if !decision.state.can_use_holder(to, principal, decision.now) {
         return Err(Rejection::HolderTaken { holder: to.clone() });
     }
-    if let Some(max) = draft.state.limits().max_leases_per_principal {
-        let own = draft.state.principal_of(lease.holder).1 == principal;
-        if !own && (max == 0 || draft.exceeds_usage(principal, max - 1, usize::MAX)) {
+    if let Some(max) = decision.state.limits().max_leases_per_principal {
+        let own = decision.state.principal_of(lease.holder).1 == principal;
+        if !own && (max == 0 || decision.exceeds_usage(principal, max - 1, usize::MAX)) {
             return Err(Rejection::QuotaExceeded { max });
         }
     }
-    check_overlapping_leases(draft, lease, to)?;
+    check_overlapping_leases(decision, lease, to)?;
     // Whoever waits for this lease will wait for `to`: if that one waits for them, nobody ever moves. Not by this
     // lease, though: whoever gets it no longer waits for who had it.
     if let Some(cycle) =
-        draft.evaluate_without_lease(lease, |draft| draft.find_cycle_after_transfer(lease, to))
+        decision.evaluate_without_lease(lease, |decision| decision.find_cycle_after_transfer(lease, to))
     {
         return Err(Rejection::Deadlock { cycle });
     }
     reissue_lease(
-        draft,
+        decision,
         lease,
         ReissuedLease { holder: to, principal, mode: lease.terms.mode, nonce, detail: "transferred" },
     )
@@ -156,21 +156,21 @@ pub(super) fn transfer(
 
 /// Who holds a folder may also hold what is below it. In other hands, the two would be apart.
 fn check_overlapping_leases(
-    draft: &DecisionBuilder<'_>,
+    decision: &DecisionBuilder<'_>,
     lease: &LeaseEntry,
     to: &Holder,
 ) -> Result<(), Rejection> {
-    let state = draft.state;
+    let state = decision.state;
     let resource = state.resource_name(lease.resource);
     let mut overlapping = state.leases_overlapping(resource).filter(|other| other.fence != lease.fence);
     let conflict = overlapping.find(|other| {
-        draft.is_active(other)
+        decision.is_active(other)
             && !other.terms.mode.is_compatible(lease.terms.mode)
             && state.holder_name(other.holder) != to
     });
     let Some(other) = conflict else { return Ok(()) };
     let (resource, holder) = (state.resource_name(other.resource), state.holder_name(other.holder).clone());
-    let waiting = draft.waiter_count(resource);
+    let waiting = decision.waiter_count(resource);
     Err(Rejection::Held { resource: resource.clone(), holder, until: other.terms.expires_at, waiting })
 }
 
@@ -185,25 +185,25 @@ pub(super) struct ReissuedLease<'a> {
 /// Ends a lease and issues its successor at the same tick, with a full time to live and a new fence, so
 /// that whatever the predecessor still sends is recognised as old.
 pub(super) fn reissue_lease(
-    draft: &mut DecisionBuilder<'_>,
+    decision: &mut DecisionBuilder<'_>,
     lease: &LeaseEntry,
     successor: ReissuedLease<'_>,
 ) -> Result<CommandOutcome, Rejection> {
-    let state = draft.state;
-    draft.check_may_grant()?;
-    super::check_may_hold(draft, successor.holder, successor.principal)?;
+    let state = decision.state;
+    decision.check_may_grant()?;
+    super::check_may_hold(decision, successor.holder, successor.principal)?;
     if state.work_lease(lease.fence).is_some() {
         return Err(Rejection::AuthorityBound);
     }
-    if draft.now.checked_add(lease.terms.ttl).is_none() || draft.remaining_fences() == 0 {
+    if decision.now.checked_add(lease.terms.ttl).is_none() || decision.remaining_fences() == 0 {
         return Err(Rejection::Exhausted);
     }
     let by = state.principal_of(lease.holder).1;
-    draft.revoke(lease, RevocationCause::Transferred, by, successor.detail);
+    decision.revoke(lease, RevocationCause::Transferred, by, successor.detail);
     let resource = state.resource_name(lease.resource);
     let request = LeaseRequest::new(resource.clone(), successor.mode, lease.terms.ttl, successor.nonce);
     let request = request.with_labels(lease.terms.labels.clone());
-    let fence = draft.issue_lease(Grant {
+    let fence = decision.issue_lease(Grant {
         holder: successor.holder,
         principal: successor.principal,
         request: &request,

@@ -16,75 +16,75 @@ use crate::kernel::outcome::Rejection;
 
 /// What the session has already, and what those above it have, counts as granted.
 pub(super) fn acquire(
-    draft: &mut DecisionBuilder<'_>,
+    decision: &mut DecisionBuilder<'_>,
     acquire: &FileAcquire,
 ) -> Result<FileOutcome, Rejection> {
     check_files(&acquire.files)?;
     let sign = if acquire.background { FileSessionActivity::Background } else { FileSessionActivity::Active };
-    upsert_session(draft, &acquire.session, sign)?;
-    let own_sessions = with_ancestors(draft, acquire);
+    upsert_session(decision, &acquire.session, sign)?;
+    let own_sessions = with_ancestors(decision, acquire);
     let names = distinct_names(&acquire.files);
-    names.iter().for_each(|(resource, _)| draft.expire_and_serve(resource));
+    names.iter().for_each(|(resource, _)| decision.expire_and_serve(resource));
 
     let in_the_way: Vec<(&FileRequest, Vec<Holder>)> =
-        acquire.files.iter().map(|file| (file, blocking_holders(draft, &own_sessions, file))).collect();
+        acquire.files.iter().map(|file| (file, blocking_holders(decision, &own_sessions, file))).collect();
     let held: Vec<_> = in_the_way.into_iter().filter(|(_, holders)| !holders.is_empty()).collect();
     if held.is_empty() {
-        return grant(draft, acquire, &own_sessions, &names);
+        return grant(decision, acquire, &own_sessions, &names);
     }
     let all: Vec<Holder> = held.iter().flat_map(|(_, holders)| holders.iter().cloned()).collect();
-    let sessions = unchecked_sessions(draft, &all, &acquire.checked);
+    let sessions = unchecked_sessions(decision, &all, &acquire.checked);
     if !sessions.is_empty() {
         return Ok(FileOutcome::CheckRequired { sessions });
     }
-    record_contention(draft, &acquire.session.id, &own_sessions, &held)
+    record_contention(decision, &acquire.session.id, &own_sessions, &held)
 }
 
 /// The session and everybody above it.
-fn with_ancestors(draft: &DecisionBuilder<'_>, acquire: &FileAcquire) -> Vec<Holder> {
+fn with_ancestors(decision: &DecisionBuilder<'_>, acquire: &FileAcquire) -> Vec<Holder> {
     let session = &acquire.session;
     let parent = session.parent.iter().cloned();
-    let above = session.parent.iter().flat_map(|parent| draft.state.file_session_ancestors(parent));
+    let above = session.parent.iter().flat_map(|parent| decision.state.file_session_ancestors(parent));
     std::iter::once(session.id.clone()).chain(parent).chain(above).collect()
 }
 
 /// Who is in the way on any name of a file.
 pub(super) fn blocking_holders(
-    draft: &DecisionBuilder<'_>,
+    decision: &DecisionBuilder<'_>,
     own_sessions: &[Holder],
     file: &FileRequest,
 ) -> Vec<Holder> {
-    file.names().flat_map(|(resource, _)| draft.file_blockers(own_sessions, resource)).collect()
+    file.names().flat_map(|(resource, _)| decision.file_blockers(own_sessions, resource)).collect()
 }
 
 fn grant(
-    draft: &mut DecisionBuilder<'_>,
+    decision: &mut DecisionBuilder<'_>,
     acquire: &FileAcquire,
     own_sessions: &[Holder],
     names: &[(&Resource, Nonce)],
 ) -> Result<FileOutcome, Rejection> {
     let session = &acquire.session.id;
     let missing: Vec<_> =
-        names.iter().filter(|(resource, _)| draft.lease_on_file(resource).is_none()).copied().collect();
-    check_can_grant_files(draft, missing.len())?;
-    draft.close_retry_tickets_for(
+        names.iter().filter(|(resource, _)| decision.lease_on_file(resource).is_none()).copied().collect();
+    check_can_grant_files(decision, missing.len())?;
+    decision.close_retry_tickets_for(
         session,
         names.iter().map(|(resource, _)| *resource),
         RetryTicketEnd::Served,
     );
     let mut leases = Vec::with_capacity(missing.len());
     for (resource, nonce) in missing {
-        leases.push(draft.grant_file(session, resource, nonce, None)?);
+        leases.push(decision.grant_file(session, resource, nonce, None)?);
     }
     let uncommitted =
-        uncommitted_by_unrelated_sessions(draft, &acquire.session, own_sessions, &acquire.files);
+        uncommitted_by_unrelated_sessions(decision, &acquire.session, own_sessions, &acquire.files);
     Ok(FileOutcome::Granted { leases, uncommitted })
 }
 
 /// The files that an unrelated session released without a commit. A session of the same process with the same session id
 /// is not unrelated.
 fn uncommitted_by_unrelated_sessions(
-    draft: &DecisionBuilder<'_>,
+    decision: &DecisionBuilder<'_>,
     own: &FileSessionInfo,
     own_sessions: &[Holder],
     files: &[FileRequest],
@@ -94,7 +94,8 @@ fn uncommitted_by_unrelated_sessions(
     };
     let mut seen = BTreeSet::new();
     let files = files.iter().map(|file| &file.resource).filter(|resource| seen.insert(*resource));
-    let uncommitted = files.filter_map(|resource| Some((resource, draft.state.uncommitted_file(resource)?)));
+    let uncommitted =
+        files.filter_map(|resource| Some((resource, decision.state.uncommitted_file(resource)?)));
     let foreign = uncommitted.filter(|(_, file)| !is_own(&file.owner));
     foreign.map(|(resource, file)| (resource.clone(), file.clone())).collect()
 }

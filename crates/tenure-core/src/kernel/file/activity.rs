@@ -9,32 +9,32 @@ use crate::rules::names::{InvalidInput, is_storable_text};
 use crate::rules::time::is_expired;
 
 pub(super) fn record_activity(
-    draft: &mut DecisionBuilder<'_>,
+    decision: &mut DecisionBuilder<'_>,
     session: &FileSessionInfo,
     sign: FileSessionActivity,
 ) -> Result<FileOutcome, Rejection> {
-    upsert_session(draft, session, sign)?;
+    upsert_session(decision, session, sign)?;
     Ok(FileOutcome::Acknowledged)
 }
 
 /// Notes that a session is there. Who says the same twice within a second says nothing new.
 pub(super) fn upsert_session(
-    draft: &mut DecisionBuilder<'_>,
+    decision: &mut DecisionBuilder<'_>,
     session: &FileSessionInfo,
     sign: FileSessionActivity,
 ) -> Result<(), Rejection> {
     check(session)?;
-    let (state, now) = (draft.state, draft.now);
+    let (state, now) = (decision.state, decision.now);
     let Some(known) = state.file_session(&session.id) else {
-        draft.check_has_space()?;
-        check_can_start_session(draft, session)?;
+        decision.check_has_space()?;
+        check_can_start_session(decision, session)?;
         // One event has one form: who is at nothing says nothing.
         let task = session.task.clone().filter(|task| !task.is_empty());
         let session = FileSessionInfo { task, ..session.clone() };
         let id = session.id.clone();
-        draft.push_file_event(FileEvent::Began { session, at: now });
+        decision.push_file_event(FileEvent::Began { session, at: now });
         if sign == FileSessionActivity::TurnEnded {
-            draft.push_file_event(FileEvent::TurnEnded { session: id, at: now });
+            decision.push_file_event(FileEvent::TurnEnded { session: id, at: now });
         }
         return Ok(());
     };
@@ -45,7 +45,7 @@ pub(super) fn upsert_session(
     let id = session.id.clone();
     match sign {
         FileSessionActivity::TurnEnded if known.turn_ended_at.is_none() => {
-            draft.push_file_event(FileEvent::TurnEnded { session: id, at: now });
+            decision.push_file_event(FileEvent::TurnEnded { session: id, at: now });
         }
         FileSessionActivity::TurnEnded => {}
         FileSessionActivity::Active | FileSessionActivity::Background => {
@@ -60,9 +60,9 @@ pub(super) fn upsert_session(
                 return Err(Rejection::NoSpace);
             }
             if is_new && has_space {
-                draft.push_file_event(FileEvent::Seen { session: id.clone(), at: now, task });
+                decision.push_file_event(FileEvent::Seen { session: id.clone(), at: now, task });
                 if sign == FileSessionActivity::Background && known.turn_ended_at.is_some() {
-                    draft.push_file_event(FileEvent::TurnEnded { session: id, at: now });
+                    decision.push_file_event(FileEvent::TurnEnded { session: id, at: now });
                 }
             }
         }
@@ -86,10 +86,13 @@ fn check(session: &FileSessionInfo) -> Result<(), Rejection> {
     Ok(())
 }
 
-fn check_can_start_session(draft: &DecisionBuilder<'_>, session: &FileSessionInfo) -> Result<(), Rejection> {
-    let state = draft.state;
+fn check_can_start_session(
+    decision: &DecisionBuilder<'_>,
+    session: &FileSessionInfo,
+) -> Result<(), Rejection> {
+    let state = decision.state;
     let holds = state.find_holder(&session.id).is_some_and(|slot| !state.is_holder_idle(slot));
-    let is_free = state.can_use_holder(&session.id, &files_principal(), draft.now)
+    let is_free = state.can_use_holder(&session.id, &files_principal(), decision.now)
         && !holds
         && state.agent(&session.id).is_none()
         && state.intent_session(&session.id).is_none();

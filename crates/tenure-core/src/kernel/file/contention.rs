@@ -18,13 +18,13 @@ use crate::rules::time::is_expired;
 /// Asking again meets the same ticket and starts no new timer. Only what is asked at or after the end of that timer is the
 /// retry, and there is one.
 pub(super) fn record_contention(
-    draft: &mut DecisionBuilder<'_>,
+    decision: &mut DecisionBuilder<'_>,
     session: &Holder,
     own_sessions: &[Holder],
     held: &[(&FileRequest, Vec<Holder>)],
 ) -> Result<FileOutcome, Rejection> {
-    draft.check_has_space()?;
-    let (state, now) = (draft.state, draft.now);
+    decision.check_has_space()?;
+    let (state, now) = (decision.state, decision.now);
     let retry_at = now.checked_add(state.limits().file_retry_delay).ok_or(Rejection::Exhausted)?;
     // All of them are looked at first: who is refused has drawn none.
     let mut known = BTreeSet::new();
@@ -52,7 +52,7 @@ pub(super) fn record_contention(
                 ticket.ticket
             }
             Some(ticket) if is_expired(now.0, ticket.retry_at.0) => {
-                report_blocked(draft, ticket, own_sessions, file, &owner);
+                report_blocked(decision, ticket, own_sessions, file, &owner);
                 report = report.or(Some(ticket.ticket));
                 ticket.ticket
             }
@@ -62,7 +62,7 @@ pub(super) fn record_contention(
             }
             None => {
                 next = next.next().ok_or(Rejection::Exhausted)?;
-                open_retry_ticket(draft, next, session, own_sessions, (file, &owner), retry_at);
+                open_retry_ticket(decision, next, session, own_sessions, (file, &owner), retry_at);
                 wait_until(retry_at);
                 next
             }
@@ -76,7 +76,7 @@ pub(super) fn record_contention(
 }
 
 fn open_retry_ticket(
-    draft: &mut DecisionBuilder<'_>,
+    decision: &mut DecisionBuilder<'_>,
     ticket: Ticket,
     session: &Holder,
     own_sessions: &[Holder],
@@ -85,31 +85,31 @@ fn open_retry_ticket(
 ) {
     let nonce = file.names().next().map(|(_, nonce)| nonce).unwrap_or_default();
     let request = LeaseRequest::new(file.resource.clone(), LeaseMode::Exclusive, FILE_LEASE_TTL, nonce);
-    let circle = cycle_of(draft, own_sessions, &request);
-    draft.push_file_event(FileEvent::Contended(ContentionNotice {
+    let circle = cycle_of(decision, own_sessions, &request);
+    decision.push_file_event(FileEvent::Contended(ContentionNotice {
         ticket,
         session: session.clone(),
         request,
         owner: owner.clone(),
-        at: draft.now,
+        at: decision.now,
         retry_at,
         cycle: circle,
     }));
 }
 
 fn report_blocked(
-    draft: &mut DecisionBuilder<'_>,
+    decision: &mut DecisionBuilder<'_>,
     ticket: &RetryTicket,
     own_sessions: &[Holder],
     file: &FileRequest,
     owner: &Holder,
 ) {
-    let (state, now) = (draft.state, draft.now);
-    let circle = cycle_of(draft, own_sessions, &ticket.request);
+    let (state, now) = (decision.state, decision.now);
+    let circle = cycle_of(decision, own_sessions, &ticket.request);
     let known = state.file_session(owner);
     // It may have the file by another of its names, or a folder that it is in.
     let around = file.names().flat_map(|(resource, _)| state.leases_overlapping(resource));
-    let own = around.filter(|lease| draft.is_active(lease) && state.holder_name(lease.holder) == owner);
+    let own = around.filter(|lease| decision.is_active(lease) && state.holder_name(lease.holder) == owner);
     let held_since = own.map(|lease| lease.terms.issued_at).min().unwrap_or(now);
     let found = BlockedReport {
         at: now,
@@ -119,12 +119,12 @@ fn report_blocked(
         seen_at: known.map_or(held_since, |session| session.seen_at.max(held_since)),
         cycle: circle,
     };
-    draft.push_file_event(FileEvent::Blocked { ticket: ticket.ticket, report: found });
+    decision.push_file_event(FileEvent::Blocked { ticket: ticket.ticket, report: found });
 }
 
 /// Who waits for whom in a circle, if the session waits for this, or those above it do in its place.
-fn cycle_of(draft: &DecisionBuilder<'_>, own_sessions: &[Holder], request: &LeaseRequest) -> Vec<Holder> {
-    let circle = own_sessions.iter().find_map(|own| draft.find_cycle(own, std::slice::from_ref(request)));
+fn cycle_of(decision: &DecisionBuilder<'_>, own_sessions: &[Holder], request: &LeaseRequest) -> Vec<Holder> {
+    let circle = own_sessions.iter().find_map(|own| decision.find_cycle(own, std::slice::from_ref(request)));
     let mut circle = circle.unwrap_or_default();
     circle.truncate(MAX_REPORTED_CYCLE);
     circle

@@ -21,33 +21,33 @@ use crate::rules::names::InvalidInput;
 use crate::rules::overlap::ResourcePattern;
 
 pub(in crate::kernel) fn decide(
-    draft: &mut DecisionBuilder<'_>,
+    decision: &mut DecisionBuilder<'_>,
     command: &FileCommand,
 ) -> Result<CommandOutcome, Rejection> {
     let answer = match command {
         FileCommand::RecordActivity { session, activity: sign } => {
-            activity::record_activity(draft, session, *sign)
+            activity::record_activity(decision, session, *sign)
         }
-        FileCommand::Acquire(acquire) => acquire::acquire(draft, acquire),
+        FileCommand::Acquire(acquire) => acquire::acquire(decision, acquire),
         FileCommand::Commit { sessions, resources } => {
-            session_lifecycle::release_committed_files(draft, sessions, resources)
+            session_lifecycle::release_committed_files(decision, sessions, resources)
         }
         FileCommand::ReleaseIdle { session, turn_ended_at, keep } => {
-            session_lifecycle::release_idle(draft, session, *turn_ended_at, keep)
+            session_lifecycle::release_idle(decision, session, *turn_ended_at, keep)
         }
         FileCommand::End { sessions, end, detail } => {
-            session_lifecycle::end_sessions(draft, sessions, *end, detail)
+            session_lifecycle::end_sessions(decision, sessions, *end, detail)
         }
-        FileCommand::Adopt { from, to } => session_lifecycle::replace_session(draft, from, to),
-        FileCommand::Give { file, to, by } => session_lifecycle::give(draft, file, to, by),
+        FileCommand::Adopt { from, to } => session_lifecycle::replace_session(decision, from, to),
+        FileCommand::Give { file, to, by } => session_lifecycle::give(decision, file, to, by),
         FileCommand::ForceRelease { resources, by, detail } => {
-            session_lifecycle::force_release(draft, resources, by, detail)
+            session_lifecycle::force_release(decision, resources, by, detail)
         }
         FileCommand::Resume { report, file, checked } => {
-            session_lifecycle::resume_blocked_session(draft, *report, file, checked)
+            session_lifecycle::resume_blocked_session(decision, *report, file, checked)
         }
         FileCommand::RecordViolation { resource, session, detail } => {
-            session_lifecycle::record_violation(draft, resource, session.as_ref(), detail)
+            session_lifecycle::record_violation(decision, resource, session.as_ref(), detail)
         }
     };
     answer.map(|answer| CommandOutcome::File(Box::new(answer)))
@@ -123,11 +123,11 @@ impl<'a> DecisionBuilder<'a> {
 
 /// Who of these lives by nobody's word but their own, and was not looked at.
 pub(super) fn unchecked_sessions(
-    draft: &DecisionBuilder<'_>,
+    decision: &DecisionBuilder<'_>,
     in_the_way: &[Holder],
     checked: &[Holder],
 ) -> Vec<Holder> {
-    let is_session = |holder: &&Holder| draft.state.file_session(holder).is_some();
+    let is_session = |holder: &&Holder| decision.state.file_session(holder).is_some();
     let unchecked = in_the_way.iter().filter(is_session).filter(|holder| !checked.contains(holder));
     let mut found: Vec<_> = unchecked.cloned().collect();
     found.sort_unstable();
@@ -137,13 +137,13 @@ pub(super) fn unchecked_sessions(
 
 /// Whether there is room for that many more leases that last as long as those on files. After a restore, that one still lives
 /// is not said either.
-pub(super) fn check_can_grant_files(draft: &DecisionBuilder<'_>, leases: usize) -> Result<(), Rejection> {
+pub(super) fn check_can_grant_files(decision: &DecisionBuilder<'_>, leases: usize) -> Result<(), Rejection> {
     if leases == 0 {
-        return draft.check_not_in_restore_quarantine();
+        return decision.check_not_in_restore_quarantine();
     }
-    draft.check_may_grant()?;
-    let has_time = draft.now.checked_add(FILE_LEASE_TTL).is_some();
-    let has_numbers = draft.remaining_fences() >= leases as u64;
+    decision.check_may_grant()?;
+    let has_time = decision.now.checked_add(FILE_LEASE_TTL).is_some();
+    let has_numbers = decision.remaining_fences() >= leases as u64;
     if has_time && has_numbers { Ok(()) } else { Err(Rejection::Exhausted) }
 }
 

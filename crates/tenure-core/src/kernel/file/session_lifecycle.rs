@@ -23,13 +23,13 @@ use crate::rules::time::is_expired;
 
 /// Whoever is below them ends first. Those that are not known ended before.
 pub(super) fn end_sessions(
-    draft: &mut DecisionBuilder<'_>,
+    decision: &mut DecisionBuilder<'_>,
     sessions: &[Holder],
     end: FileSessionEnd,
     detail: &str,
 ) -> Result<FileOutcome, Rejection> {
     check_detail(detail)?;
-    let (state, mut order) = (draft.state, Vec::<Holder>::new());
+    let (state, mut order) = (decision.state, Vec::<Holder>::new());
     for id in sessions.iter().filter(|id| state.file_session(id).is_some()) {
         let below = state.file_session_descendants(id);
         for other in below.into_iter().rev().chain([id.clone()]) {
@@ -39,67 +39,69 @@ pub(super) fn end_sessions(
         }
     }
     if end == FileSessionEnd::TransferredToParent {
-        let handed = order.iter().map(|id| draft.active_leases_of(id).len()).sum();
-        check_can_grant_files(draft, handed)?;
+        let handed = order.iter().map(|id| decision.active_leases_of(id).len()).sum();
+        check_can_grant_files(decision, handed)?;
     }
     let mut released = Vec::new();
     for id in &order {
-        draft.expire_leases_of(id);
-        for lease in draft.active_leases_of(id) {
+        decision.expire_leases_of(id);
+        for lease in decision.active_leases_of(id) {
             // To whoever is above all of them: those between end as well.
             let heir = state.file_session_ancestors(id).into_iter().find(|above| !order.contains(above));
             released.push(state.resource_name(lease.resource).clone());
             match (end, heir) {
-                (FileSessionEnd::TransferredToParent, Some(heir)) => transfer_to_parent(draft, lease, &heir)?,
-                (FileSessionEnd::Died, _) => {
-                    draft.revoke(lease, RevocationCause::Reclaimed, &files_principal(), detail)
+                (FileSessionEnd::TransferredToParent, Some(heir)) => {
+                    transfer_to_parent(decision, lease, &heir)?
                 }
-                _ => draft.release(lease, ReleaseReason::Voluntary),
+                (FileSessionEnd::Died, _) => {
+                    decision.revoke(lease, RevocationCause::Reclaimed, &files_principal(), detail)
+                }
+                _ => decision.release(lease, ReleaseReason::Voluntary),
             }
         }
         for ticket in state.retry_tickets_of(id) {
-            draft.close_retry_ticket(ticket, RetryTicketEnd::Gone);
+            decision.close_retry_ticket(ticket, RetryTicketEnd::Gone);
         }
         let detail = detail.into();
-        draft.push_file_event(FileEvent::Ended { session: id.clone(), at: draft.now, end, detail });
+        decision.push_file_event(FileEvent::Ended { session: id.clone(), at: decision.now, end, detail });
     }
     Ok(FileOutcome::Released { resources: released, foreign: Vec::<(Resource, Holder)>::new() })
 }
 
 /// What a subagent changed is its session's to commit.
 pub(super) fn transfer_to_parent(
-    draft: &mut DecisionBuilder<'_>,
+    decision: &mut DecisionBuilder<'_>,
     lease: &LeaseEntry,
     heir: &Holder,
 ) -> Result<(), Rejection> {
-    let resource = draft.state.resource_name(lease.resource);
-    draft.revoke(lease, RevocationCause::Transferred, &files_principal(), "its subagent is done");
-    draft.close_retry_tickets_for(heir, [resource], RetryTicketEnd::Served);
-    draft.grant_file(heir, resource, lease.terms.nonce, Some(lease.fence))?;
+    let resource = decision.state.resource_name(lease.resource);
+    decision.revoke(lease, RevocationCause::Transferred, &files_principal(), "its subagent is done");
+    decision.close_retry_tickets_for(heir, [resource], RetryTicketEnd::Served);
+    decision.grant_file(heir, resource, lease.terms.nonce, Some(lease.fence))?;
     Ok(())
 }
 
 /// Whether it is idle is looked at here, at the moment that counts: whoever asks may have known it a moment ago.
 pub(super) fn release_idle(
-    draft: &mut DecisionBuilder<'_>,
+    decision: &mut DecisionBuilder<'_>,
     id: &Holder,
     turn_ended_at: Tick,
     keep: &[Resource],
 ) -> Result<FileOutcome, Rejection> {
-    let state = draft.state;
+    let state = decision.state;
     let session = state.file_session(id).ok_or(Rejection::NoSuchSession)?;
     let due = turn_ended_at.saturating_add(state.limits().file_idle_timeout);
-    if session.turn_ended_at != Some(turn_ended_at) || !is_expired(draft.now.0, due.0) {
+    if session.turn_ended_at != Some(turn_ended_at) || !is_expired(decision.now.0, due.0) {
         return Err(Rejection::NotIdle);
     }
-    draft.expire_leases_of(id);
+    decision.expire_leases_of(id);
     let mut released = Vec::new();
-    for lease in draft.active_leases_of(id) {
+    for lease in decision.active_leases_of(id) {
         let resource = state.resource_name(lease.resource);
         if keep.contains(resource) {
             continue;
         }
-        draft.release(lease, ReleaseReason::Voluntary);
+        decision.release(lease, ReleaseReason::Voluntary);
         released.push(resource.clone());
     }
     Ok(FileOutcome::Released { resources: released, foreign: Vec::new() })
@@ -107,58 +109,58 @@ pub(super) fn release_idle(
 
 /// What an agent of another kind has, or a program, is not a person's to give: it was never told that it can lose it.
 pub(super) fn give(
-    draft: &mut DecisionBuilder<'_>,
+    decision: &mut DecisionBuilder<'_>,
     file: &FileRequest,
     to: &Holder,
     by: &Principal,
 ) -> Result<FileOutcome, Rejection> {
-    let state = draft.state;
+    let state = decision.state;
     state.file_session(to).ok_or(Rejection::NoSuchSession)?;
     check_files(std::slice::from_ref(file))?;
-    file.names().for_each(|(resource, _)| draft.expire_and_serve(resource));
+    file.names().for_each(|(resource, _)| decision.expire_and_serve(resource));
     for (resource, _) in file.names() {
-        let owner = draft.lease_on_file(resource).map(|lease| state.holder_name(lease.holder));
+        let owner = decision.lease_on_file(resource).map(|lease| state.holder_name(lease.holder));
         if owner.is_some_and(|owner| state.file_session(owner).is_some()) {
             continue;
         }
-        let mut blockers = draft.blockers(resource, LeaseMode::Exclusive, QueuePosition::default());
+        let mut blockers = decision.blockers(resource, LeaseMode::Exclusive, QueuePosition::default());
         if let Some(stranger) = blockers.next() {
             let (holder, until) = (stranger.holder.clone(), stranger.until);
-            let waiting = draft.waiter_count(resource);
+            let waiting = decision.waiter_count(resource);
             return Err(Rejection::Held { resource: resource.clone(), holder, until, waiting });
         }
     }
-    check_can_grant_files(draft, file.names().count())?;
-    draft.close_retry_tickets_for(to, file.names().map(|(resource, _)| resource), RetryTicketEnd::Resumed);
+    check_can_grant_files(decision, file.names().count())?;
+    decision.close_retry_tickets_for(to, file.names().map(|(resource, _)| resource), RetryTicketEnd::Resumed);
     let mut leases = Vec::new();
     for (resource, nonce) in file.names() {
-        let lease = draft.lease_on_file(resource);
+        let lease = decision.lease_on_file(resource);
         if lease.is_some_and(|lease| state.holder_name(lease.holder) == to) {
             continue;
         }
         if let Some(lease) = lease {
-            draft.revoke(lease, RevocationCause::Transferred, by, "a person gave it to another session");
+            decision.revoke(lease, RevocationCause::Transferred, by, "a person gave it to another session");
         }
-        leases.push(draft.grant_file(to, resource, nonce, lease.map(|lease| lease.fence))?);
+        leases.push(decision.grant_file(to, resource, nonce, lease.map(|lease| lease.fence))?);
     }
     Ok(FileOutcome::Granted { leases, uncommitted: Vec::new() })
 }
 
 /// Only what sessions of coding agents have: another lease has a holder of its own, and its own way to be revoked.
 pub(super) fn force_release(
-    draft: &mut DecisionBuilder<'_>,
+    decision: &mut DecisionBuilder<'_>,
     resources: &[Resource],
     by: &Principal,
     detail: &Arc<str>,
 ) -> Result<FileOutcome, Rejection> {
     check_detail(detail)?;
     check_count(resources.len())?;
-    let (state, mut released) = (draft.state, Vec::new());
+    let (state, mut released) = (decision.state, Vec::new());
     for resource in resources {
-        draft.expire_and_serve(resource);
-        let Some(lease) = draft.lease_on_file(resource) else { continue };
+        decision.expire_and_serve(resource);
+        let Some(lease) = decision.lease_on_file(resource) else { continue };
         if state.file_session(state.holder_name(lease.holder)).is_some() {
-            draft.revoke(lease, RevocationCause::Revoked, by, detail);
+            decision.revoke(lease, RevocationCause::Revoked, by, detail);
             released.push(resource.clone());
         }
     }
@@ -169,47 +171,47 @@ const ADOPTED_DETAIL: &str = "its session is known by name now";
 
 /// Who is not known, or is the same, has nothing to hand over. Only within one process, and only from one that nobody works for.
 pub(super) fn replace_session(
-    draft: &mut DecisionBuilder<'_>,
+    decision: &mut DecisionBuilder<'_>,
     from: &Holder,
     to: &FileSessionInfo,
 ) -> Result<FileOutcome, Rejection> {
-    let state = draft.state;
+    let state = decision.state;
     let Some(known) = state.file_session(from).filter(|known| known.id != to.id) else {
-        return record_activity(draft, to, FileSessionActivity::Active);
+        return record_activity(decision, to, FileSessionActivity::Active);
     };
     let is_above = to.parent.as_ref() == Some(from) || !state.file_session_descendants(from).is_empty();
     if known.process != to.process || is_above {
         return Err(Rejection::HolderTaken { holder: from.clone() });
     }
-    check_can_grant_files(draft, draft.active_leases_of(from).len())?;
-    upsert_session(draft, to, FileSessionActivity::Active)?;
-    draft.expire_leases_of(from);
-    let leases = draft.active_leases_of(from);
+    check_can_grant_files(decision, decision.active_leases_of(from).len())?;
+    upsert_session(decision, to, FileSessionActivity::Active)?;
+    decision.expire_leases_of(from);
+    let leases = decision.active_leases_of(from);
     for lease in &leases {
-        draft.revoke(lease, RevocationCause::Transferred, &files_principal(), ADOPTED_DETAIL);
+        decision.revoke(lease, RevocationCause::Transferred, &files_principal(), ADOPTED_DETAIL);
     }
     for ticket in state.retry_tickets_of(from) {
-        draft.close_retry_ticket(ticket, RetryTicketEnd::Gone);
+        decision.close_retry_ticket(ticket, RetryTicketEnd::Gone);
     }
     // Over before its files go on: nobody is left who could have left anything behind.
-    let (session, at, end) = (from.clone(), draft.now, FileSessionEnd::TransferredToParent);
-    draft.push_file_event(FileEvent::Ended { session, at, end, detail: ADOPTED_DETAIL.into() });
+    let (session, at, end) = (from.clone(), decision.now, FileSessionEnd::TransferredToParent);
+    decision.push_file_event(FileEvent::Ended { session, at, end, detail: ADOPTED_DETAIL.into() });
     for lease in leases {
         let resource = state.resource_name(lease.resource);
-        draft.close_retry_tickets_for(&to.id, [resource], RetryTicketEnd::Served);
+        decision.close_retry_tickets_for(&to.id, [resource], RetryTicketEnd::Served);
         // Whoever waits for it waits on: it has not become free.
-        draft.grant_file(&to.id, resource, lease.terms.nonce, Some(lease.fence))?;
+        decision.grant_file(&to.id, resource, lease.terms.nonce, Some(lease.fence))?;
     }
     Ok(FileOutcome::Acknowledged)
 }
 
 pub(super) fn resume_blocked_session(
-    draft: &mut DecisionBuilder<'_>,
+    decision: &mut DecisionBuilder<'_>,
     report: Ticket,
     file: &FileRequest,
     checked: &[Holder],
 ) -> Result<FileOutcome, Rejection> {
-    let state = draft.state;
+    let state = decision.state;
     let ticket = state.retry_ticket(report).ok_or(Rejection::NoSuchTicket)?;
     if ticket.end.is_some() {
         // It got on before, or is gone: there is nobody left to let go on.
@@ -219,60 +221,65 @@ pub(super) fn resume_blocked_session(
         return Err(InvalidInput::new("file", "is not the one that the report is about").into());
     }
     check_files(std::slice::from_ref(file))?;
-    file.names().for_each(|(resource, _)| draft.expire_and_serve(resource));
+    file.names().for_each(|(resource, _)| decision.expire_and_serve(resource));
     let above = state.file_session_ancestors(&ticket.session);
     let own_sessions: Vec<Holder> = std::iter::once(ticket.session.clone()).chain(above).collect();
-    let in_the_way = blocking_holders(draft, &own_sessions, file);
-    let sessions = unchecked_sessions(draft, &in_the_way, checked);
+    let in_the_way = blocking_holders(decision, &own_sessions, file);
+    let sessions = unchecked_sessions(decision, &in_the_way, checked);
     if !sessions.is_empty() {
         return Ok(FileOutcome::CheckRequired { sessions });
     }
-    if let Some(rejection) = held_rejection(draft, &own_sessions, file) {
+    if let Some(rejection) = held_rejection(decision, &own_sessions, file) {
         return Err(rejection);
     }
     let missing: Vec<_> =
-        file.names().filter(|(resource, _)| draft.lease_on_file(resource).is_none()).collect();
-    check_can_grant_files(draft, missing.len())?;
+        file.names().filter(|(resource, _)| decision.lease_on_file(resource).is_none()).collect();
+    check_can_grant_files(decision, missing.len())?;
     let names = file.names().map(|(resource, _)| resource);
-    draft.close_retry_tickets_for(&ticket.session, names, RetryTicketEnd::Resumed);
+    decision.close_retry_tickets_for(&ticket.session, names, RetryTicketEnd::Resumed);
     let mut leases = Vec::new();
     for (resource, nonce) in missing {
-        leases.push(draft.grant_file(&ticket.session, resource, nonce, None)?);
+        leases.push(decision.grant_file(&ticket.session, resource, nonce, None)?);
     }
     Ok(FileOutcome::Granted { leases, uncommitted: Vec::new() })
 }
 
 /// What is said of whoever is in the way.
 fn held_rejection(
-    draft: &DecisionBuilder<'_>,
+    decision: &DecisionBuilder<'_>,
     own_sessions: &[Holder],
     file: &FileRequest,
 ) -> Option<Rejection> {
     let mut names = file.names().map(|(resource, _)| resource);
-    let resource = names.find(|resource| !draft.file_blockers(own_sessions, resource).is_empty())?;
-    let mut blockers = draft.blockers(resource, LeaseMode::Exclusive, QueuePosition::default());
+    let resource = names.find(|resource| !decision.file_blockers(own_sessions, resource).is_empty())?;
+    let mut blockers = decision.blockers(resource, LeaseMode::Exclusive, QueuePosition::default());
     let blocker = blockers.find(|blocker| !own_sessions.contains(blocker.holder))?;
     let (holder, until) = (blocker.holder.clone(), blocker.until);
-    Some(Rejection::Held { resource: resource.clone(), holder, until, waiting: draft.waiter_count(resource) })
+    Some(Rejection::Held {
+        resource: resource.clone(),
+        holder,
+        until,
+        waiting: decision.waiter_count(resource),
+    })
 }
 
 /// What subagents have counts as their session's: nobody can tell who of them committed.
 pub(super) fn release_committed_files(
-    draft: &mut DecisionBuilder<'_>,
+    decision: &mut DecisionBuilder<'_>,
     sessions: &[Holder],
     resources: &[Resource],
 ) -> Result<FileOutcome, Rejection> {
     check_count(resources.len())?;
-    let state = draft.state;
+    let state = decision.state;
     let below = sessions.iter().flat_map(|session| state.file_session_descendants(session));
     let own_sessions: Vec<Holder> = sessions.iter().cloned().chain(below).collect();
     let (mut released, mut foreign) = (Vec::new(), Vec::new());
     for resource in resources {
-        let Some(lease) = draft.lease_on_file(resource) else { continue };
+        let Some(lease) = decision.lease_on_file(resource) else { continue };
         let holder = state.holder_name(lease.holder);
         let is_session = state.file_session(holder).is_some();
         if is_session && own_sessions.contains(holder) {
-            draft.release(lease, ReleaseReason::Completed);
+            decision.release(lease, ReleaseReason::Completed);
             released.push(resource.clone());
         } else if is_session {
             foreign.push((resource.clone(), holder.clone()));
@@ -283,17 +290,18 @@ pub(super) fn release_committed_files(
 
 /// It is told, and changes nothing.
 pub(super) fn record_violation(
-    draft: &mut DecisionBuilder<'_>,
+    decision: &mut DecisionBuilder<'_>,
     resource: &Resource,
     session: Option<&Holder>,
     detail: &Arc<str>,
 ) -> Result<FileOutcome, Rejection> {
     check_detail(detail)?;
-    draft.check_has_space()?;
-    let owner = draft.lease_on_file(resource).map(|lease| draft.state.holder_name(lease.holder).clone());
-    draft.push_file_event(FileEvent::Violated {
+    decision.check_has_space()?;
+    let owner =
+        decision.lease_on_file(resource).map(|lease| decision.state.holder_name(lease.holder).clone());
+    decision.push_file_event(FileEvent::Violated {
         resource: resource.clone(),
-        at: draft.now,
+        at: decision.now,
         owner,
         session: session.cloned(),
         detail: detail.clone(),

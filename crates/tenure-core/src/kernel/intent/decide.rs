@@ -23,30 +23,35 @@ use crate::rules::names::{InvalidInput, stored_id};
 use crate::rules::time::extends;
 
 pub(in crate::kernel) fn decide(
-    draft: &mut DecisionBuilder<'_>,
+    decision: &mut DecisionBuilder<'_>,
     command: &IntentCommand,
 ) -> Result<CommandOutcome, Rejection> {
     let answer = match command {
-        IntentCommand::Accept(request) => accept(draft, request),
-        IntentCommand::Stop { session, by } => stop(draft, session, by),
-        IntentCommand::Take(request) => take(draft, request),
-        IntentCommand::Run { session, leader: guard, process } => run(draft, session, *guard, process),
-        IntentCommand::KeepAlive { guard, ttl, sessions } => keep_alive(draft, *guard, *ttl, sessions),
-        IntentCommand::Finish { session, guard, end, detail } => finish(draft, session, *guard, *end, detail),
-        IntentCommand::Wipe { guard, sessions } => wipe(draft, *guard, sessions),
+        IntentCommand::Accept(request) => accept(decision, request),
+        IntentCommand::Stop { session, by } => stop(decision, session, by),
+        IntentCommand::Take(request) => take(decision, request),
+        IntentCommand::Run { session, leader: guard, process } => run(decision, session, *guard, process),
+        IntentCommand::KeepAlive { guard, ttl, sessions } => keep_alive(decision, *guard, *ttl, sessions),
+        IntentCommand::Finish { session, guard, end, detail } => {
+            finish(decision, session, *guard, *end, detail)
+        }
+        IntentCommand::Wipe { guard, sessions } => wipe(decision, *guard, sessions),
     };
     answer.map(|answer| CommandOutcome::Intent(Box::new(answer)))
 }
 
-fn find_session<'a>(draft: &DecisionBuilder<'a>, session: &Holder) -> Result<&'a IntentSession, Rejection> {
-    let state: &'a KernelState = draft.state;
+fn find_session<'a>(
+    decision: &DecisionBuilder<'a>,
+    session: &Holder,
+) -> Result<&'a IntentSession, Rejection> {
+    let state: &'a KernelState = decision.state;
     state.intent_session(session).ok_or(Rejection::NoSuchSession)
 }
 
 /// The guard, if it lives. Whoever asks under another one has been replaced, or was never the worker.
-fn check_leader<'a>(draft: &DecisionBuilder<'a>, fence: Fence) -> Result<&'a LeaseEntry, Rejection> {
-    let state: &'a KernelState = draft.state;
-    let lease = state.find_lease(fence).filter(|lease| draft.is_active(lease));
+fn check_leader<'a>(decision: &DecisionBuilder<'a>, fence: Fence) -> Result<&'a LeaseEntry, Rejection> {
+    let state: &'a KernelState = decision.state;
+    let lease = state.find_lease(fence).filter(|lease| decision.is_active(lease));
     let is_guard = |lease: &&LeaseEntry| {
         // Several could hold it together in another mode, and anybody could hold it as a plain lease.
         state.resource_name(lease.resource).as_str() == LEADER_LOCK
@@ -58,12 +63,12 @@ fn check_leader<'a>(draft: &DecisionBuilder<'a>, fence: Fence) -> Result<&'a Lea
 
 /// A session that a worker has, under the guard that it was taken with.
 fn owned_session<'a>(
-    draft: &DecisionBuilder<'a>,
+    decision: &DecisionBuilder<'a>,
     session: &Holder,
     guard: Fence,
 ) -> Result<&'a IntentSession, Rejection> {
-    check_leader(draft, guard)?;
-    let session = find_session(draft, session)?;
+    check_leader(decision, guard)?;
+    let session = find_session(decision, session)?;
     let is_own = session.worker.as_ref().is_some_and(|(_, taken)| *taken == guard);
     if session.state.is_taken() && !is_own { Err(Rejection::LeaderLost) } else { Ok(session) }
 }
@@ -90,26 +95,26 @@ fn outcome_in_state(state: IntentSessionState) -> IntentOutcome {
 
 /// No lease is asked for, unless the caller wants it so; then before everything else, so that of two equal requests one
 /// is refused.
-fn accept(draft: &mut DecisionBuilder<'_>, accept: &AcceptIntent) -> Result<IntentOutcome, Rejection> {
+fn accept(decision: &mut DecisionBuilder<'_>, accept: &AcceptIntent) -> Result<IntentOutcome, Rejection> {
     accept.intent.check()?;
     let request = accept.lease.map(|(ttl, nonce)| target_request(accept, ttl, nonce));
     if let Some(request) = &request {
-        acquire::check_ttl(draft, request.ttl)?;
-        draft.check_not_in_restore_quarantine()?;
-        check_is_free(draft, request)?;
+        acquire::check_ttl(decision, request.ttl)?;
+        decision.check_not_in_restore_quarantine()?;
+        check_is_free(decision, request)?;
     }
-    if let Some(session) = existing_session(draft, accept) {
+    if let Some(session) = existing_session(decision, accept) {
         return Ok(IntentOutcome::Accepted { session: session.id.clone(), is_new: false });
     }
-    check_can_start_session(draft, accept)?;
+    check_can_start_session(decision, accept)?;
     // Before the first event: a refusal leaves no lease behind that belongs to no session.
     let start_by =
-        draft.now.checked_add(accept.wait_timeout.max(TickDuration(1))).ok_or(Rejection::Exhausted)?;
+        decision.now.checked_add(accept.wait_timeout.max(TickDuration(1))).ok_or(Rejection::Exhausted)?;
     if let Some(request) = &request {
-        draft.check_may_grant()?;
+        decision.check_may_grant()?;
         let (holder, principal, resource) = (&accept.session, &orchestrator_principal(), &request.resource);
         let (key, ticket, continues, authority) = (None, None, None, None);
-        draft.issue_lease(Grant {
+        decision.issue_lease(Grant {
             holder,
             principal,
             request,
@@ -120,12 +125,12 @@ fn accept(draft: &mut DecisionBuilder<'_>, accept: &AcceptIntent) -> Result<Inte
             authority,
         })?;
     }
-    draft.push(Event::Intent(Box::new(IntentEvent::Accepted(IntentAcceptance {
+    decision.push(Event::Intent(Box::new(IntentEvent::Accepted(IntentAcceptance {
         session: accept.session.clone(),
         intent: accept.intent.clone(),
         key: accept.key,
         principal: accept.principal.clone(),
-        at: draft.now,
+        at: decision.now,
         start_by,
     }))));
     Ok(IntentOutcome::Accepted { session: accept.session.clone(), is_new: true })
@@ -133,29 +138,32 @@ fn accept(draft: &mut DecisionBuilder<'_>, accept: &AcceptIntent) -> Result<Inte
 
 /// The session that the same request became, if that goes on. One that is over, announced or not, is none: what is
 /// wanted begins anew.
-fn existing_session<'a>(draft: &mut DecisionBuilder<'a>, accept: &AcceptIntent) -> Option<&'a IntentSession> {
-    let state = draft.state;
+fn existing_session<'a>(
+    decision: &mut DecisionBuilder<'a>,
+    accept: &AcceptIntent,
+) -> Option<&'a IntentSession> {
+    let state = decision.state;
     let keys = [Some(accept.key), accept.previous_key].into_iter().flatten();
     let kind = accept.intent.target.kind();
     let mut sessions = keys.filter_map(|key| state.intent_session_by_key(key, kind));
-    sessions.find(|session| draft.ended_intent_session_outcome(session).is_none())
+    sessions.find(|session| decision.ended_intent_session_outcome(session).is_none())
 }
 
-fn check_can_start_session(draft: &DecisionBuilder<'_>, accept: &AcceptIntent) -> Result<(), Rejection> {
-    draft.check_has_space()?;
-    let limits = draft.state.limits();
-    let (live, bytes) = draft.active_intent_session_count_and_size();
+fn check_can_start_session(decision: &DecisionBuilder<'_>, accept: &AcceptIntent) -> Result<(), Rejection> {
+    decision.check_has_space()?;
+    let limits = decision.state.limits();
+    let (live, bytes) = decision.active_intent_session_count_and_size();
     let own = IntentSession::byte_size_of(&accept.session, &accept.intent, &accept.principal);
     if live >= limits.max_intent_sessions || bytes + own > limits.max_intent_session_bytes {
         return Err(Rejection::TooManySessions { max: limits.max_intent_sessions });
     }
     // What it holds is found by its name, so that has to be nobody's.
-    let (state, id) = (draft.state, &accept.session);
+    let (state, id) = (decision.state, &accept.session);
     let is_busy = state.find_holder(id).is_some_and(|holder| !state.is_holder_idle(holder));
     if state.intent_session(id).is_some()
         || state.file_session(id).is_some()
         || is_busy
-        || !state.can_use_holder(id, &orchestrator_principal(), draft.now)
+        || !state.can_use_holder(id, &orchestrator_principal(), decision.now)
     {
         return Err(Rejection::HolderTaken { holder: id.clone() });
     }
@@ -166,10 +174,10 @@ fn target_request(accept: &AcceptIntent, ttl: TickDuration, nonce: Nonce) -> Lea
     LeaseRequest::new(accept.intent.target.resource(), LeaseMode::Exclusive, ttl, nonce)
 }
 
-fn check_is_free(draft: &mut DecisionBuilder<'_>, request: &LeaseRequest) -> Result<(), Rejection> {
-    draft.expire_and_serve(&request.resource);
-    let waiting = draft.waiter_count(&request.resource);
-    let Some(blocker) = draft.blockers(&request.resource, request.mode, QueuePosition::default()).next()
+fn check_is_free(decision: &mut DecisionBuilder<'_>, request: &LeaseRequest) -> Result<(), Rejection> {
+    decision.expire_and_serve(&request.resource);
+    let waiting = decision.waiter_count(&request.resource);
+    let Some(blocker) = decision.blockers(&request.resource, request.mode, QueuePosition::default()).next()
     else {
         return Ok(());
     };
@@ -179,25 +187,25 @@ fn check_is_free(draft: &mut DecisionBuilder<'_>, request: &LeaseRequest) -> Res
 
 /// First the target, then the first tuner that is free. What the session has already is refreshed: a take may be
 /// repeated.
-fn take(draft: &mut DecisionBuilder<'_>, take: &TakeIntentSession) -> Result<IntentOutcome, Rejection> {
-    let session = owned_session(draft, &take.session, take.leader)?;
-    if let Some(outcome) = draft.ended_intent_session_outcome(session) {
+fn take(decision: &mut DecisionBuilder<'_>, take: &TakeIntentSession) -> Result<IntentOutcome, Rejection> {
+    let session = owned_session(decision, &take.session, take.leader)?;
+    if let Some(outcome) = decision.ended_intent_session_outcome(session) {
         return Ok(outcome);
     }
     match session.state {
         // Nothing is wrong with the session: it waits until something can be granted again.
-        IntentSessionState::New => draft.check_may_grant()?,
+        IntentSessionState::New => decision.check_may_grant()?,
         IntentSessionState::Starting => {}
         _ => return Ok(current_outcome(session)),
     }
-    check(draft, take)?;
+    check(decision, take)?;
     let resource = session.intent.target.resource();
-    if let Some(holder) = blocking_holder(draft, session, &resource) {
+    if let Some(holder) = blocking_holder(decision, session, &resource) {
         let detail = format!("{} is held by {holder}", stored_id(resource.as_str()));
-        return Ok(draft.end_intent_session(session, IntentSessionEnd::Busy, &detail));
+        return Ok(decision.end_intent_session(session, IntentSessionEnd::Busy, &detail));
     }
     let Some(requests) = session_requests(take, session, resource) else {
-        return Ok(draft.end_intent_session(session, IntentSessionEnd::NoTuner, "there is no tuner"));
+        return Ok(decision.end_intent_session(session, IntentSessionEnd::NoTuner, "there is no tuner"));
     };
     let acquire = Acquire {
         principal: orchestrator_principal(),
@@ -206,12 +214,12 @@ fn take(draft: &mut DecisionBuilder<'_>, take: &TakeIntentSession) -> Result<Int
         contention_policy: ContentionPolicy::RefreshOwn,
         key: None,
     };
-    match acquire::acquire(draft, &acquire, None) {
-        Ok(CommandOutcome::Granted { leases }) => Ok(start(draft, take, session, leases)),
+    match acquire::acquire(decision, &acquire, None) {
+        Ok(CommandOutcome::Granted { leases }) => Ok(start(decision, take, session, leases)),
         // The target is free or the session's own, so it is the tuners that are not.
         Err(Rejection::Held { holder, .. }) => {
             let detail = format!("every tuner is in use, one of them by {}", holder.to_stored_id());
-            Ok(draft.end_intent_session(session, IntentSessionEnd::NoTuner, &detail))
+            Ok(decision.end_intent_session(session, IntentSessionEnd::NoTuner, &detail))
         }
         Err(rejection) => Err(rejection),
         Ok(_) => Err(Rejection::Exhausted),
@@ -219,10 +227,10 @@ fn take(draft: &mut DecisionBuilder<'_>, take: &TakeIntentSession) -> Result<Int
 }
 
 /// What is wrong with the request is no reason to end the session.
-fn check(draft: &DecisionBuilder<'_>, take: &TakeIntentSession) -> Result<(), Rejection> {
-    let max = draft.state.limits().max_alternatives;
+fn check(decision: &DecisionBuilder<'_>, take: &TakeIntentSession) -> Result<(), Rejection> {
+    let max = decision.state.limits().max_alternatives;
     if usize::try_from(take.slots).is_ok_and(|slots| slots <= max) {
-        return acquire::check_ttl(draft, take.ttl);
+        return acquire::check_ttl(decision, take.ttl);
     }
     Err(InvalidInput::new("tuners", format!("is over {max}, which is as many as there may be")).into())
 }
@@ -230,16 +238,16 @@ fn check(draft: &DecisionBuilder<'_>, take: &TakeIntentSession) -> Result<(), Re
 /// Who has the target or waits for it; nobody, if the session has it already. Names are cut to what fits into a text for
 /// people.
 fn blocking_holder(
-    draft: &mut DecisionBuilder<'_>,
+    decision: &mut DecisionBuilder<'_>,
     session: &IntentSession,
     resource: &Resource,
 ) -> Option<Holder> {
-    let slot = draft.state.find_resource(resource)?;
-    draft.expire_and_serve(resource);
-    if draft.active_leases_of(&session.id).iter().any(|lease| lease.resource == slot) {
+    let slot = decision.state.find_resource(resource)?;
+    decision.expire_and_serve(resource);
+    if decision.active_leases_of(&session.id).iter().any(|lease| lease.resource == slot) {
         return None;
     }
-    let mut blockers = draft.blockers(resource, LeaseMode::Exclusive, QueuePosition::default());
+    let mut blockers = decision.blockers(resource, LeaseMode::Exclusive, QueuePosition::default());
     blockers.next().map(|blocker| blocker.holder.to_stored_id())
 }
 
@@ -269,36 +277,37 @@ fn session_requests(
 }
 
 fn start(
-    draft: &mut DecisionBuilder<'_>,
+    decision: &mut DecisionBuilder<'_>,
     take: &TakeIntentSession,
     session: &IntentSession,
     leases: Vec<Fence>,
 ) -> IntentOutcome {
-    let (until, slot) = earliest_expiry_and_slot(draft, &leases, session.slot);
+    let (until, slot) = earliest_expiry_and_slot(decision, &leases, session.slot);
     if session.state == IntentSessionState::New {
-        let guard = draft.state.find_lease(take.leader).expect("the guard lives");
-        let worker = draft.state.holder_name(guard.holder).clone();
+        let guard = decision.state.find_lease(take.leader).expect("the guard lives");
+        let worker = decision.state.holder_name(guard.holder).clone();
         let starting = IntentEvent::Starting {
             session: session.id.clone(),
-            at: draft.now,
+            at: decision.now,
             worker,
             leader: take.leader,
             slot,
         };
-        draft.push(Event::Intent(Box::new(starting)));
+        decision.push(Event::Intent(Box::new(starting)));
     }
     IntentOutcome::Taken { leases, slot, until }
 }
 
 /// When the first of these leases is over, and which of them is a tuner.
 fn earliest_expiry_and_slot(
-    draft: &DecisionBuilder<'_>,
+    decision: &DecisionBuilder<'_>,
     leases: &[Fence],
     slot: Option<u32>,
 ) -> (Tick, Option<u32>) {
     let (mut until, mut slot) = (Tick(u64::MAX), slot);
     for fence in leases {
-        let (end, resource) = draft.expiry_and_resource_of(*fence).expect("it was just granted or renewed");
+        let (end, resource) =
+            decision.expiry_and_resource_of(*fence).expect("it was just granted or renewed");
         until = until.min(end);
         slot = slot.or_else(|| tuner_slot(resource));
     }
@@ -308,23 +317,23 @@ fn earliest_expiry_and_slot(
 /// Somebody may have asked for its end meanwhile, or it may have lost a lease: then it does not run, and the answer says
 /// where it is.
 fn run(
-    draft: &mut DecisionBuilder<'_>,
+    decision: &mut DecisionBuilder<'_>,
     session: &Holder,
     guard: Fence,
     process: &Arc<str>,
 ) -> Result<IntentOutcome, Rejection> {
     check_detail(process)?;
-    let session = owned_session(draft, session, guard)?;
-    if let Some(outcome) = draft.ended_intent_session_outcome(session) {
+    let session = owned_session(decision, session, guard)?;
+    if let Some(outcome) = decision.ended_intent_session_outcome(session) {
         return Ok(outcome);
     }
-    draft.check_not_in_restore_quarantine()?;
+    decision.check_not_in_restore_quarantine()?;
     if session.state != IntentSessionState::Starting {
         return Ok(current_outcome(session));
     }
-    draft.push(Event::Intent(Box::new(IntentEvent::Running {
+    decision.push(Event::Intent(Box::new(IntentEvent::Running {
         session: session.id.clone(),
-        at: draft.now,
+        at: decision.now,
         process: process.clone(),
     })));
     Ok(outcome_in_state(IntentSessionState::Running))
@@ -333,87 +342,87 @@ fn run(
 /// A lost lease is never made anew: its session is over, or ends with this very decision. One that is named twice is
 /// kept once.
 fn keep_alive(
-    draft: &mut DecisionBuilder<'_>,
+    decision: &mut DecisionBuilder<'_>,
     guard: Fence,
     ttl: TickDuration,
     sessions: &[Holder],
 ) -> Result<IntentOutcome, Rejection> {
-    let lease = check_leader(draft, guard)?;
+    let lease = check_leader(decision, guard)?;
     check_count(sessions)?;
-    acquire::check_ttl(draft, ttl)?;
-    draft.check_may_renew()?;
-    draft.now.checked_add(ttl).ok_or(Rejection::Exhausted)?;
-    let until = renew(draft, lease, ttl);
+    acquire::check_ttl(decision, ttl)?;
+    decision.check_may_renew()?;
+    decision.now.checked_add(ttl).ok_or(Rejection::Exhausted)?;
+    let until = renew(decision, lease, ttl);
     let mut kept = BTreeMap::new();
     let mut keep =
-        |session| *kept.entry(session).or_insert_with(|| keep_alive_one(draft, session, guard, ttl));
+        |session| *kept.entry(session).or_insert_with(|| keep_alive_one(decision, session, guard, ttl));
     Ok(IntentOutcome::KeptAlive { until, sessions: sessions.iter().map(&mut keep).collect() })
 }
 
 fn keep_alive_one(
-    draft: &mut DecisionBuilder<'_>,
+    decision: &mut DecisionBuilder<'_>,
     session: &Holder,
     guard: Fence,
     ttl: TickDuration,
 ) -> KeepAliveOutcome {
-    let Ok(session) = owned_session(draft, session, guard) else { return KeepAliveOutcome::Lost };
-    if draft.ended_intent_session_outcome(session).is_some() || !session.state.is_taken() {
+    let Ok(session) = owned_session(decision, session, guard) else { return KeepAliveOutcome::Lost };
+    if decision.ended_intent_session_outcome(session).is_some() || !session.state.is_taken() {
         return KeepAliveOutcome::Lost;
     }
-    let leases = draft.active_leases_of(&session.id);
-    let ends = leases.into_iter().map(|lease| renew(draft, lease, ttl));
+    let leases = decision.active_leases_of(&session.id);
+    let ends = leases.into_iter().map(|lease| renew(decision, lease, ttl));
     // A session that is taken has at least one.
     KeepAliveOutcome::Active { until: ends.min().unwrap_or_default(), state: session.state }
 }
 
-fn renew(draft: &mut DecisionBuilder<'_>, lease: &LeaseEntry, ttl: TickDuration) -> Tick {
-    let expires_at = draft.now.saturating_add(ttl);
+fn renew(decision: &mut DecisionBuilder<'_>, lease: &LeaseEntry, ttl: TickDuration) -> Tick {
+    let expires_at = decision.now.saturating_add(ttl);
     if !extends(lease.terms.expires_at.0, expires_at.0) {
         return lease.terms.expires_at;
     }
-    draft.push(Event::Renewed { lease: lease.fence, at: draft.now, expires_at, ttl });
+    decision.push(Event::Renewed { lease: lease.fence, at: decision.now, expires_at, ttl });
     expires_at
 }
 
 /// What the session holds is given back in the same decision. One that is over stays as it is, and so does one that
 /// was over before anybody said so.
 fn finish(
-    draft: &mut DecisionBuilder<'_>,
+    decision: &mut DecisionBuilder<'_>,
     session: &Holder,
     guard: Fence,
     end: IntentSessionEnd,
     detail: &str,
 ) -> Result<IntentOutcome, Rejection> {
     check_detail(detail)?;
-    let session = owned_session(draft, session, guard)?;
-    if let Some(outcome) = draft.ended_intent_session_outcome(session) {
+    let session = owned_session(decision, session, guard)?;
+    if let Some(outcome) = decision.ended_intent_session_outcome(session) {
         return Ok(outcome);
     }
     // One that was never taken cannot have been carried out: whoever says so knows another ledger.
     if session.state == IntentSessionState::New {
         return Err(Rejection::LeaderLost);
     }
-    Ok(draft.end_intent_session(session, end, detail))
+    Ok(decision.end_intent_session(session, end, detail))
 }
 
 /// One that no worker has is over at once; else its worker hears of it. Stopping what stops or is over changes nothing.
 fn stop(
-    draft: &mut DecisionBuilder<'_>,
+    decision: &mut DecisionBuilder<'_>,
     session: &Holder,
     by: &Principal,
 ) -> Result<IntentOutcome, Rejection> {
-    let session = find_session(draft, session)?;
-    if let Some(outcome) = draft.ended_intent_session_outcome(session) {
+    let session = find_session(decision, session)?;
+    if let Some(outcome) = decision.ended_intent_session_outcome(session) {
         return Ok(outcome);
     }
     match session.state {
         IntentSessionState::New => {
-            Ok(draft.end_intent_session(session, IntentSessionEnd::Stopped, "before a worker took it"))
+            Ok(decision.end_intent_session(session, IntentSessionEnd::Stopped, "before a worker took it"))
         }
         IntentSessionState::Starting | IntentSessionState::Running => {
-            draft.push(Event::Intent(Box::new(IntentEvent::Stopping {
+            decision.push(Event::Intent(Box::new(IntentEvent::Stopping {
                 session: session.id.clone(),
-                at: draft.now,
+                at: decision.now,
                 by: by.clone(),
             })));
             Ok(outcome_in_state(IntentSessionState::Stopping))
@@ -425,22 +434,25 @@ fn stop(
 /// Sessions of another guard only, and only those that are named: their processes were seen gone. What no worker has
 /// taken stays, and so does what belongs to nobody's session.
 fn wipe(
-    draft: &mut DecisionBuilder<'_>,
+    decision: &mut DecisionBuilder<'_>,
     guard: Fence,
     sessions: &[Holder],
 ) -> Result<IntentOutcome, Rejection> {
-    check_leader(draft, guard)?;
+    check_leader(decision, guard)?;
     check_count(sessions)?;
-    let (mut wiped, state) = (0, draft.state);
+    let (mut wiped, state) = (0, decision.state);
     for id in sessions {
         let Some(session) = state.intent_session(id) else { continue };
         let is_foreign = session.worker.as_ref().is_some_and(|(_, taken)| *taken != guard);
-        if !session.state.is_taken() || !is_foreign || draft.ended_intent_session_outcome(session).is_some() {
+        if !session.state.is_taken()
+            || !is_foreign
+            || decision.ended_intent_session_outcome(session).is_some()
+        {
             continue;
         }
-        draft.push_intent_session_end(session, IntentSessionEnd::WorkerRestarted, "its worker was gone");
-        for lease in draft.active_leases_of(&session.id) {
-            draft.revoke(lease, RevocationCause::Wiped, &orchestrator_principal(), "its worker was gone");
+        decision.push_intent_session_end(session, IntentSessionEnd::WorkerRestarted, "its worker was gone");
+        for lease in decision.active_leases_of(&session.id) {
+            decision.revoke(lease, RevocationCause::Wiped, &orchestrator_principal(), "its worker was gone");
         }
         wiped += 1;
     }

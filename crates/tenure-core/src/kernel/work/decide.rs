@@ -17,24 +17,24 @@ use crate::kernel::state::IdempotencyOutcome;
 use crate::kernel::work::{ClaimWork, DeriveLease, SpendBudget, WorkCommand, WorkEvent};
 
 pub(in crate::kernel) fn decide(
-    draft: &mut DecisionBuilder<'_>,
+    decision: &mut DecisionBuilder<'_>,
     command: &WorkCommand,
 ) -> Result<CommandOutcome, Rejection> {
     match command {
-        WorkCommand::Claim(request) => claim(draft, request),
-        WorkCommand::Derive(request) => derive(draft, request),
-        WorkCommand::Spend(request) => spend(draft, request),
+        WorkCommand::Claim(request) => claim(decision, request),
+        WorkCommand::Derive(request) => derive(decision, request),
+        WorkCommand::Spend(request) => spend(decision, request),
     }
 }
 
 impl Rejection {
     /// Why a child cannot be like that, said to who asked at this tick.
-    fn from_derive_error(error: &DeriveError, draft: &DecisionBuilder<'_>) -> Rejection {
+    fn from_derive_error(error: &DeriveError, decision: &DecisionBuilder<'_>) -> Rejection {
         match error {
             DeriveError::WorkOutOfScope => Rejection::OutOfScope { what: "work_id" },
             DeriveError::ScopeTooWide => Rejection::OutOfScope { what: "scope" },
             DeriveError::OutlivesParent { parent_expires_at } => {
-                Rejection::OutlivesParent { remaining: parent_expires_at.since(draft.now) }
+                Rejection::OutlivesParent { remaining: parent_expires_at.since(decision.now) }
             }
             DeriveError::Budget(exceeded) => Rejection::BudgetExceeded { remaining: exceeded.remaining },
         }
@@ -49,9 +49,9 @@ impl Rejection {
 }
 
 /// An ordinary lease in all but what it says of its authority. Nobody waits for it: who comes second asks again.
-fn claim(draft: &mut DecisionBuilder<'_>, claim: &ClaimWork) -> Result<CommandOutcome, Rejection> {
-    check_may_hold(draft, &claim.holder, &claim.principal)?;
-    acquire::acquire(draft, &to_acquire(claim)?, Some(&to_authority(claim, None)?))
+fn claim(decision: &mut DecisionBuilder<'_>, claim: &ClaimWork) -> Result<CommandOutcome, Rejection> {
+    check_may_hold(decision, &claim.holder, &claim.principal)?;
+    acquire::acquire(decision, &to_acquire(claim)?, Some(&to_authority(claim, None)?))
 }
 
 fn to_acquire(claim: &ClaimWork) -> Result<Acquire, Rejection> {
@@ -73,40 +73,40 @@ fn to_authority(claim: &ClaimWork, parent: Option<Fence>) -> Result<Arc<Authorit
 }
 
 /// The child begins and its parent has less in one event, so that neither is ever without the other.
-fn derive(draft: &mut DecisionBuilder<'_>, derive: &DeriveLease) -> Result<CommandOutcome, Rejection> {
-    draft.check_not_in_restore_quarantine()?;
+fn derive(decision: &mut DecisionBuilder<'_>, derive: &DeriveLease) -> Result<CommandOutcome, Rejection> {
+    decision.check_not_in_restore_quarantine()?;
     let child = &derive.child;
-    check_may_hold(draft, &child.holder, &child.principal)?;
+    check_may_hold(decision, &child.holder, &child.principal)?;
     let acquire = to_acquire(child)?;
     // A repeated request finds its child, whatever its parent has left by now.
-    if let Some(answer) = acquire::find_idempotent_outcome(draft, &acquire)? {
+    if let Some(answer) = acquire::find_idempotent_outcome(decision, &acquire)? {
         return Ok(answer);
     }
-    let parent = active_lease(draft, derive.parent, Some(&derive.credential))?;
-    let work = draft.state.work_lease(derive.parent).ok_or(Rejection::NoAuthority)?;
-    acquire::check_ttl(draft, child.ttl)?;
+    let parent = active_lease(decision, derive.parent, Some(&derive.credential))?;
+    let work = decision.state.work_lease(derive.parent).ok_or(Rejection::NoAuthority)?;
+    acquire::check_ttl(decision, child.ttl)?;
     let authority = to_authority(child, Some(derive.parent))?;
-    let expires_at = draft.now.checked_add(child.ttl).ok_or(Rejection::Exhausted)?;
+    let expires_at = decision.now.checked_add(child.ttl).ok_or(Rejection::Exhausted)?;
     let has = (&work.authority.scope, work.remaining, parent.terms.expires_at);
     check_derived(has, &child.work_id, (&child.scope, child.budget, expires_at))
-        .map_err(|error| Rejection::from_derive_error(&error, draft))?;
-    if !draft.state.can_derive(derive.parent) {
+        .map_err(|error| Rejection::from_derive_error(&error, decision))?;
+    if !decision.state.can_derive(derive.parent) {
         return Err(Rejection::TooManyDerived {
             max_descendants: MAX_DESCENDANTS,
             max_depth: MAX_DERIVATION_DEPTH,
         });
     }
-    acquire::acquire(draft, &acquire, Some(&authority))
+    acquire::acquire(decision, &acquire, Some(&authority))
 }
 
 /// Spending nothing appends nothing, and asks whether the lease lives and allows it.
-fn spend(draft: &mut DecisionBuilder<'_>, spend: &SpendBudget) -> Result<CommandOutcome, Rejection> {
-    draft.check_not_in_restore_quarantine()?;
-    if let Some(answer) = find_idempotent_outcome(draft, spend)? {
+fn spend(decision: &mut DecisionBuilder<'_>, spend: &SpendBudget) -> Result<CommandOutcome, Rejection> {
+    decision.check_not_in_restore_quarantine()?;
+    if let Some(answer) = find_idempotent_outcome(decision, spend)? {
         return Ok(answer);
     }
-    active_lease(draft, spend.lease, Some(&spend.credential))?;
-    let work = draft.state.work_lease(spend.lease).ok_or(Rejection::NoAuthority)?;
+    active_lease(decision, spend.lease, Some(&spend.credential))?;
+    let work = decision.state.work_lease(spend.lease).ok_or(Rejection::NoAuthority)?;
     spend.amount.check()?;
     spend.purpose.check()?;
     if !work.authority.scope.allows(&spend.purpose) {
@@ -115,10 +115,10 @@ fn spend(draft: &mut DecisionBuilder<'_>, spend: &SpendBudget) -> Result<Command
     let remaining =
         work.remaining.minus(spend.amount).map_err(|error| Rejection::from_spend_error(&error.into()))?;
     if spend.amount != Budget::ZERO {
-        draft.check_may_grant()?;
-        draft.push(Event::Work(Box::new(WorkEvent::Spent {
+        decision.check_may_grant()?;
+        decision.push(Event::Work(Box::new(WorkEvent::Spent {
             lease: spend.lease,
-            at: draft.now,
+            at: decision.now,
             amount: spend.amount,
             purpose: spend.purpose.clone(),
             key: spend.key,
@@ -130,10 +130,10 @@ fn spend(draft: &mut DecisionBuilder<'_>, spend: &SpendBudget) -> Result<Command
 /// The first answer to this request, if it was made before under the same key. Keys are those of whom the lease belongs to:
 /// whoever has its token speaks for that one.
 fn find_idempotent_outcome(
-    draft: &DecisionBuilder<'_>,
+    decision: &DecisionBuilder<'_>,
     spend: &SpendBudget,
 ) -> Result<Option<CommandOutcome>, Rejection> {
-    let state = draft.state;
+    let state = decision.state;
     let Some(key) = spend.key else { return Ok(None) };
     let live = state.find_lease(spend.lease).map(|lease| state.principal_of(lease.holder).1);
     let principal: Option<&Principal> =
@@ -141,7 +141,7 @@ fn find_idempotent_outcome(
     let Some(principal) = principal.and_then(|principal| state.find_principal(principal)) else {
         return Ok(None);
     };
-    let Some(entry) = state.idempotency_keys().get(principal, key.key, draft.now) else { return Ok(None) };
+    let Some(entry) = state.idempotency_keys().get(principal, key.key, decision.now) else { return Ok(None) };
     match &entry.outcome {
         IdempotencyOutcome::Spent(spent) if entry.body == key.body && spent.lease == spend.lease => {
             Ok(Some(CommandOutcome::Spent { lease: spend.lease, remaining: spent.remaining }))
