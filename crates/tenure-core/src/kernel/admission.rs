@@ -1,8 +1,11 @@
 //! What may be given at all, whoever asks: less than everything when the disk is full, or after a restore.
 
+use super::api_decisions;
 use super::decision_builder::DecisionBuilder;
+use super::name::Principal;
 use super::newtypes::Tick;
 use super::outcome::Rejection;
+use super::state::Slot;
 
 /// What there is room for. Said by the shell, not by the ledger: a replay never asks it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
@@ -41,6 +44,38 @@ impl DecisionBuilder<'_> {
             Some(until) => Err(Rejection::RestoreHold { until, remaining: until.since(self.now) }),
             None => Ok(()),
         }
+    }
+
+    /// Whether a principal has or waits for more than `max_leases` leases, or has more than `max_waiters` waiters.
+    ///
+    /// What is over does not count, announced or not. It is looked for only where that decides.
+    pub(crate) fn exceeds_usage(&self, principal: &Principal, max_leases: usize, max_waiters: usize) -> bool {
+        let requested =
+            if max_leases < usize::MAX { api_decisions::requested_lease_count(self, principal) } else { 0 };
+        let Some(slot) = self.state.find_principal(principal) else { return requested > max_leases };
+        let is_own = |holder: Slot| self.state.principal_of(holder).0 == slot;
+        let (mut leases, mut waiters) = self.state.usage_of(slot);
+        leases += requested + self.grants().filter(|issued| issued.principal == *principal).count();
+        let ended = self.ended_leases.iter().filter_map(|fence| self.state.find_lease(*fence));
+        leases -= ended.filter(|lease| is_own(lease.holder)).count();
+        for waiting in self.ended_waiters.iter().filter_map(|ticket| self.state.queue_entry(*ticket)) {
+            if is_own(waiting.holder) {
+                waiters -= 1;
+                leases -= waiting.queued.requests.len();
+            }
+        }
+        if leases <= max_leases && waiters <= max_waiters {
+            return false;
+        }
+        let expired = self.state.expired_leases(self.now).filter(|lease| is_own(lease.holder));
+        leases -= expired.filter(|lease| !self.ended_leases.contains(&lease.fence)).count();
+        for waiting in self.state.timed_out_queue_entries(self.now).filter(|waiting| is_own(waiting.holder)) {
+            if !self.ended_waiters.contains(&waiting.queued.ticket) {
+                waiters -= 1;
+                leases -= waiting.queued.requests.len();
+            }
+        }
+        leases > max_leases || waiters > max_waiters
     }
 
     fn check_admission(&self, needed: AdmissionLevel) -> Result<(), Rejection> {

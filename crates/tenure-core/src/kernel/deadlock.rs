@@ -18,9 +18,9 @@
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
+use super::api_decisions;
 use super::bipartite::find_matching;
 use super::decision_builder::{DecisionBuilder, QueuePosition};
-use super::file::RetryTicket;
 use super::lease_request::{LeaseRequest, assign_resource_numbers};
 use super::mode::LeaseMode;
 use super::name::{Holder, Resource};
@@ -252,27 +252,9 @@ impl<'d> WaitForGraph<'d, '_> {
             let queued = &waiting.queued;
             (&queued.requests[..], QueuePosition { before: Some(queued.ticket) })
         });
-        asking.into_iter().chain(entries).chain(self.requested_files_of(holder))
-    }
-
-    /// The files that a session or one of its subagents requested and an unrelated session holds. A retry ticket reserves
-    /// nothing, so these requests come after all others.
-    fn requested_files_of(&self, holder: Slot) -> impl Iterator<Item = (&'d [LeaseRequest], QueuePosition)> {
-        let state = self.builder.state;
-        let session = state.file_session(state.holder_name(holder));
-        let sessions = session.into_iter().flat_map(|session| {
-            std::iter::once(session.id.clone()).chain(state.file_session_descendants(&session.id))
-        });
-        let mut tickets: Vec<&RetryTicket> = Vec::new();
-        for member in sessions {
-            let above = state.file_session_ancestors(&member);
-            let own: Vec<Holder> = std::iter::once(member.clone()).chain(above).collect();
-            let is_blocked = |ticket: &&RetryTicket| {
-                !self.builder.file_blockers(&own, &ticket.request.resource).is_empty()
-            };
-            tickets.extend(state.retry_tickets_of(&member).filter(is_blocked));
-        }
-        tickets.into_iter().map(|ticket| (std::slice::from_ref(&ticket.request), QueuePosition::default()))
+        let files = api_decisions::requests_behind_queue(decision, holder);
+        let files = files.map(|request| (std::slice::from_ref(request), QueuePosition::default()));
+        asking.into_iter().chain(entries).chain(files)
     }
 
     fn holders_ahead_on(

@@ -4,13 +4,13 @@
 //! in, and who came now stands behind it. So the decision remembers what it has ended and issued, and
 //! answers every question as if that had been applied.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use super::agent::{AgentRank, AgentWait};
+use super::api_decisions::{self, ApiDecisions};
+use super::command::Command;
 use super::event::{Event, IssuedLease, RevocationCause, WaitEnd};
-use super::intent::IntentSessionEnd;
-use super::lease_request::{LeaseRequest, drop_covered_requests};
+use super::lease_request::LeaseRequest;
 use super::mode::{LeaseMode, ModeSet};
 use super::name::{Holder, Principal, Resource};
 use super::newtypes::{Fence, IdempotencyKey, Tick, Ticket};
@@ -18,7 +18,7 @@ use super::outcome::{CommandOutcome, Decision, Rejection};
 use super::state::{KernelState, LeaseEntry, QueueEntry, Slot};
 use crate::authority::Authority;
 use crate::lease::ReleaseReason;
-use crate::rules::overlap::{is_hierarchical, overlaps};
+use crate::rules::overlap::overlaps;
 use crate::rules::time::is_expired;
 
 /// With so many leases granted, a decision lets in no more waiters. One decision is one part of a batch, and a batch
@@ -35,34 +35,19 @@ pub(crate) struct DecisionBuilder<'a> {
     events: Vec<Event>,
     last_fence: Fence,
     /// Leases of the state that end in this decision. A set: a sweep ends a thousand, and asks of each.
-    ended_leases: BTreeSet<Fence>,
-    /// Waits of the state that end in this decision, served or not.
-    ended_waiters: BTreeSet<Ticket>,
+    pub(super) ended_leases: BTreeSet<Fence>,
+    /// Waiters of the queue that leave it in this decision, served or not.
+    pub(super) ended_waiters: BTreeSet<Ticket>,
     grant_indices: Vec<usize>,
     /// How long the names of what is granted are.
     granted_bytes: usize,
     /// Resources on which something ended and somebody waits, who may have its turn. A set: a thousand readers of
     /// one resource may end together.
     pub(super) affected_queues: BTreeSet<Slot>,
-    /// On these something changed that agents who wait may get on by, or die of.
-    pub(super) affected_for_agents: BTreeSet<Resource>,
-    /// A wait of an agent that begins in this decision.
-    pub(super) new_agent_wait: Option<AgentWait>,
-    /// An attempt that begins in this decision.
-    pub(super) new_attempt: Option<AgentRank>,
-    /// To whom the agent belongs that asks.
-    pub(super) declaring_principal: Option<Principal>,
-    /// Waits of agents whose turn came in this decision, and what they got.
-    pub(super) served_agent_tickets: Vec<(Ticket, Vec<Fence>)>,
-    /// Agents that die in this decision, when they may come back, and what is over of theirs.
-    pub(super) aborted_agents: BTreeMap<Holder, (Tick, Vec<Fence>)>,
-    /// Sessions of the state that end in this decision, and how.
-    pub(super) ended_sessions: BTreeMap<Holder, IntentSessionEnd>,
-    /// Holders of which a lease ended that may be a session's. By their names: how they lie in memory must not show in
-    /// the ledger.
-    pub(super) orphaned_sessions: BTreeSet<Holder>,
     /// Somebody's turn came for whom there was no room any more.
     pub(super) has_more_waiters: bool,
+    /// What the other APIs add. The lease part reaches it through the functions of [`api_decisions`] alone.
+    pub(super) apis: ApiDecisions,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -74,7 +59,7 @@ pub(crate) struct Blocker<'a> {
 
 impl<'a> DecisionBuilder<'a> {
     /// An empty decision. A request that was stamped before the newest event is decided at that event's tick.
-    pub(crate) fn new(state: &'a KernelState, now: Tick) -> Self {
+    pub(crate) fn new(state: &'a KernelState, command: &Command, now: Tick) -> Self {
         Self {
             state,
             now: now.max(state.now()),
@@ -85,24 +70,22 @@ impl<'a> DecisionBuilder<'a> {
             grant_indices: Vec::new(),
             granted_bytes: 0,
             affected_queues: BTreeSet::new(),
-            affected_for_agents: BTreeSet::new(),
-            new_agent_wait: None,
-            new_attempt: None,
-            declaring_principal: None,
-            served_agent_tickets: Vec::new(),
-            aborted_agents: BTreeMap::new(),
-            ended_sessions: BTreeMap::new(),
-            orphaned_sessions: BTreeSet::new(),
             has_more_waiters: false,
+            apis: ApiDecisions::new(state, command),
         }
     }
 
     /// The decision, with everybody let in whose turn has come.
     pub(crate) fn finish(mut self, answer: Result<CommandOutcome, Rejection>) -> Decision {
-        self.end_orphaned_sessions();
-        self.serve_agents_and_waiters();
+        self.serve_affected();
         let answer = answer.unwrap_or_else(CommandOutcome::Rejected);
         Decision { events: self.events, outcome: answer, has_more_waiters: self.has_more_waiters }
+    }
+
+    /// Serves what the ends so far leave free, those first that come before the queue.
+    fn serve_affected(&mut self) {
+        api_decisions::serve_before_queue(self);
+        self.serve_waiters();
     }
 
     pub(in crate::kernel) fn events(&self) -> &[Event] {
@@ -115,7 +98,7 @@ impl<'a> DecisionBuilder<'a> {
             if self.ended_leases.contains(&lease) {
                 return;
             }
-            self.end_derived_leases(lease);
+            api_decisions::end_dependents(self, lease);
         }
         self.events.push(event);
     }
@@ -123,11 +106,6 @@ impl<'a> DecisionBuilder<'a> {
     /// Adds an event that takes nothing along.
     pub(super) fn push_without_cascade(&mut self, event: Event) {
         self.events.push(event);
-    }
-
-    /// Whether a lease of the state ends in this decision.
-    pub(super) fn has_ended(&self, lease: Fence) -> bool {
-        self.ended_leases.contains(&lease)
     }
 
     /// Whether a lease of the state still lives, here and now.
@@ -145,17 +123,14 @@ impl<'a> DecisionBuilder<'a> {
     pub(crate) fn expire_and_serve(&mut self, resource: &Resource) {
         let state = self.state;
         let has_timed_out_waiters = state.timed_out_queue_entries(self.now).next().is_some();
-        if state.has_waiting_agents() && is_hierarchical(resource.as_str()) {
-            self.time_out_waiting_agents(usize::MAX);
-        }
+        api_decisions::time_out_before_queue(self, resource);
         for slot in state.slots_overlapping(resource) {
             state.leases_on(slot).for_each(|lease| self.expire_if_due(lease));
             if has_timed_out_waiters {
                 state.queue_on(slot).for_each(|waiting| self.time_out_if_due(waiting));
             }
         }
-        self.end_orphaned_sessions();
-        self.serve_agents_and_waiters();
+        self.serve_affected();
     }
 
     /// Announces at most `max` leases and waits that are over. Says whether there are more.
@@ -166,12 +141,9 @@ impl<'a> DecisionBuilder<'a> {
         let mut timed_out = state.timed_out_queue_entries(self.now);
         let remaining = max.saturating_sub(self.ended_leases.len());
         timed_out.by_ref().take(remaining).for_each(|waiting| self.time_out_if_due(waiting));
-        let has_more_sessions = self
-            .sweep_intent_sessions(max.saturating_sub(self.ended_leases.len() + self.ended_waiters.len()));
-        let has_more_agents = self.enforce_agent_limits(max);
-        self.end_orphaned_sessions();
-        self.serve_agents_and_waiters();
-        leases.next().is_some() || timed_out.next().is_some() || has_more_sessions || has_more_agents
+        let has_more = api_decisions::sweep(self, max);
+        self.serve_affected();
+        leases.next().is_some() || timed_out.next().is_some() || has_more
     }
 
     /// Ends a lease of the state by the registrar's word.
@@ -209,8 +181,9 @@ impl<'a> DecisionBuilder<'a> {
     /// Notes that a lease of the state ended by an event that is already pushed.
     pub(crate) fn mark_ended(&mut self, lease: &LeaseEntry) {
         self.ended_leases.insert(lease.fence);
-        self.record_lost_lease(lease);
-        self.mark_affected(lease.resource);
+        api_decisions::record_end(self, lease);
+        let state = self.state;
+        self.mark_affected(Some(lease.resource), state.resource_name(lease.resource));
     }
 
     /// Ends a wait with nothing.
@@ -232,7 +205,7 @@ impl<'a> DecisionBuilder<'a> {
         self.last_fence = fence;
         self.grant_indices.push(self.events.len());
         self.granted_bytes += grant.resource.as_str().len() + grant.holder.as_str().len();
-        self.mark_affected_for_agents(grant.resource);
+        api_decisions::record_change(self, grant.resource);
         self.push(Event::Issued(IssuedLease {
             fence,
             resource: grant.resource.clone(),
@@ -288,10 +261,14 @@ impl<'a> DecisionBuilder<'a> {
         });
         let queue =
             queue.map(|waiting| Blocker { holder: &waiting.queued.holder, until: waiting.queued.until });
-        // Agents come before everybody who has no age.
-        let agents = self.waiting_agents_conflicting(resource, mode);
-        held.chain(queue)
-            .chain(agents.map(|pending| Blocker { holder: &pending.rank.agent, until: pending.until }))
+        held.chain(queue).chain(api_decisions::blockers_before_queue(self, resource, mode))
+    }
+
+    pub(crate) fn is_queued(&self, holder: &Holder) -> bool {
+        let slot = self.state.find_holder(holder);
+        slot.into_iter()
+            .flat_map(|slot| self.state.queue_entries_of(slot))
+            .any(|waiting| self.is_waiting(waiting))
     }
 
     pub(crate) fn waiter_count(&self, resource: &Resource) -> usize {
@@ -299,35 +276,41 @@ impl<'a> DecisionBuilder<'a> {
         slot.map_or(0, |slot| self.state.queue_on(slot).filter(|waiting| self.is_waiting(waiting)).count())
     }
 
-    /// Whether a principal has or waits for more than `max_leases` leases, or has more than `max_waiters` waiters.
-    ///
-    /// What is over does not count, announced or not. It is looked for only where that decides.
-    pub(crate) fn exceeds_usage(&self, principal: &Principal, max_leases: usize, max_waiters: usize) -> bool {
-        let requested = if max_leases < usize::MAX { self.agent_requested_lease_count(principal) } else { 0 };
-        let Some(slot) = self.state.find_principal(principal) else { return requested > max_leases };
-        let is_own = |holder: Slot| self.state.principal_of(holder).0 == slot;
-        let (mut leases, mut waiters) = self.state.usage_of(slot);
-        leases += requested + self.grants().filter(|issued| issued.principal == *principal).count();
-        let ended = self.ended_leases.iter().filter_map(|fence| self.state.find_lease(*fence));
-        leases -= ended.filter(|lease| is_own(lease.holder)).count();
-        for waiting in self.ended_waiters.iter().filter_map(|ticket| self.state.queue_entry(*ticket)) {
-            if is_own(waiting.holder) {
-                waiters -= 1;
-                leases -= waiting.queued.requests.len();
-            }
+    /// What a holder has, here and now, oldest first.
+    pub(crate) fn active_leases_of(&self, holder: &Holder) -> Vec<&'a LeaseEntry> {
+        let state = self.state;
+        let slot: Option<Slot> = state.find_holder(holder);
+        let leases = slot.into_iter().flat_map(|slot| state.leases_of(slot));
+        let mut living: Vec<_> = leases.filter(|lease| self.is_active(lease)).collect();
+        // Where they lie in memory must not show in the ledger.
+        living.sort_unstable_by_key(|lease| lease.fence);
+        living
+    }
+
+    /// On what a lease is, and when it is over, with what this decision has given it.
+    pub(crate) fn expiry_and_resource_of(&self, fence: Fence) -> Option<(Tick, &Resource)> {
+        let renewed = self.events().iter().rev().find_map(|event| match event {
+            Event::Renewed { lease, expires_at, .. } if *lease == fence => Some(*expires_at),
+            _ => None,
+        });
+        let issued = self.grants().find(|issued| issued.fence == fence);
+        if let Some(issued) = issued {
+            return Some((issued.expires_at, &issued.resource));
         }
-        if leases <= max_leases && waiters <= max_waiters {
-            return false;
-        }
-        let expired = self.state.expired_leases(self.now).filter(|lease| is_own(lease.holder));
-        leases -= expired.filter(|lease| !self.ended_leases.contains(&lease.fence)).count();
-        for waiting in self.state.timed_out_queue_entries(self.now).filter(|waiting| is_own(waiting.holder)) {
-            if !self.ended_waiters.contains(&waiting.queued.ticket) {
-                waiters -= 1;
-                leases -= waiting.queued.requests.len();
-            }
-        }
-        leases > max_leases || waiters > max_waiters
+        let lease = self.state.find_lease(fence)?;
+        Some((renewed.unwrap_or(lease.terms.expires_at), self.state.resource_name(lease.resource)))
+    }
+
+    pub(crate) fn expire_leases_of(&mut self, holder: &Holder) {
+        let Some(slot) = self.state.find_holder(holder) else { return };
+        let mut leases: Vec<_> = self.state.leases_of(slot).collect();
+        leases.sort_unstable_by_key(|lease| lease.fence);
+        leases.into_iter().for_each(|lease| self.expire_if_due(lease));
+    }
+
+    /// Whether a lease may last until then.
+    pub(crate) fn can_last_until(&self, lease: &LeaseEntry, expires_at: Tick) -> bool {
+        api_decisions::latest_expiry(self, lease).is_none_or(|end| expires_at <= end)
     }
 
     pub(super) fn expire_if_due(&mut self, lease: &LeaseEntry) {
@@ -351,39 +334,10 @@ impl<'a> DecisionBuilder<'a> {
             || self.granted_bytes >= MAX_GRANTED_BYTES_PER_DECISION
     }
 
-    /// How many waits have ended in this decision.
-    pub(super) fn ended_wait_count(&self) -> usize {
-        self.ended_waiters.len()
-    }
-
-    /// Whether a wait ended in this decision.
-    pub(super) fn has_wait_ended(&self, ticket: Ticket) -> bool {
-        self.ended_waiters.contains(&ticket)
-    }
-
-    /// Notes that the wait of an agent ended, served or not. Whoever came after it may have its turn.
-    pub(super) fn mark_agent_wait_ended(&mut self, ticket: Ticket) {
-        self.ended_waiters.insert(ticket);
-        let state = self.state;
-        let requests = state.agent_wait(ticket).map(|pending| &pending.requests[..]).unwrap_or_default();
-        for request in drop_covered_requests(requests) {
-            let around = state.slots_overlapping(&request.resource);
-            self.affected_queues.extend(around.filter(|slot| state.has_queue(*slot)));
-            self.mark_affected_for_agents(&request.resource);
-        }
-    }
-
-    /// Notes that something changed on a resource that agents may wait for.
-    pub(super) fn mark_affected_for_agents(&mut self, resource: &Resource) {
-        let has_waiting_agents = self.state.has_waiting_agents() || self.new_agent_wait.is_some();
-        if has_waiting_agents && is_hierarchical(resource.as_str()) {
-            self.affected_for_agents.insert(resource.clone());
-        }
-    }
-
     pub(super) fn mark_wait_ended(&mut self, waiting: &QueueEntry) {
         self.ended_waiters.insert(waiting.queued.ticket);
-        waiting.resources().for_each(|resource| self.mark_affected(resource));
+        let state = self.state;
+        waiting.resources().for_each(|slot| self.mark_affected(Some(slot), state.resource_name(slot)));
     }
 
     pub(super) fn grants(&self) -> impl Iterator<Item = &IssuedLease> {
@@ -394,10 +348,10 @@ impl<'a> DecisionBuilder<'a> {
     }
 
     /// Notes that something ended on a resource: whoever waits for it, or for what overlaps it, may have its turn.
-    pub(super) fn mark_affected(&mut self, resource: Slot) {
+    pub(super) fn mark_affected(&mut self, slot: Option<Slot>, resource: &Resource) {
+        api_decisions::record_change(self, resource);
         let state = self.state;
-        self.mark_affected_for_agents(state.resource_name(resource));
-        let around = state.slots_overlapping_at(Some(resource), state.resource_name(resource));
+        let around = state.slots_overlapping_at(slot, resource);
         self.affected_queues.extend(around.filter(|slot| state.has_queue(*slot)));
     }
 
@@ -442,4 +396,13 @@ pub(crate) struct Grant<'a> {
     pub(crate) continues: Option<Fence>,
     /// What its holder may do, if it is a lease on work that says so.
     pub(crate) authority: Option<&'a Arc<Authority>>,
+}
+
+impl<'a> Grant<'a> {
+    /// The grant of a request's first resource, to a caller that did not wait.
+    pub(crate) fn new(holder: &'a Holder, principal: &'a Principal, request: &'a LeaseRequest) -> Self {
+        let resource = &request.resource;
+        let (key, ticket, continues, authority) = (None, None, None, None);
+        Self { holder, principal, request, resource, key, ticket, continues, authority }
+    }
 }

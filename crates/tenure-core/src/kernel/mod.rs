@@ -3,6 +3,7 @@
 
 mod admission;
 mod agent;
+mod api_decisions;
 mod assignment;
 mod bipartite;
 mod codec;

@@ -1,5 +1,6 @@
 //! Whose turn has come: what a decision does for those who wait once something has ended.
 
+use super::api_decisions;
 use super::decision_builder::{DecisionBuilder, Grant, QueuePosition};
 use super::lease_request::LeaseRequest;
 use super::mode::ModeSet;
@@ -35,12 +36,12 @@ impl DecisionBuilder<'_> {
     /// Lets in at most `max` waiters, whatever became free. Says whether there may be more.
     pub(crate) fn serve_oldest_waiters(&mut self, max: usize) -> bool {
         let state = self.state;
-        self.reevaluate_all_agents();
-        let before = self.ended_wait_count();
+        api_decisions::serve_all_before_queue(self);
+        let before = self.ended_waiters.len();
         let mut entries = state.queue_entries();
         for waiting in entries.by_ref() {
             self.serve_if_grantable(waiting);
-            if self.ended_wait_count() - before >= max || self.is_full() {
+            if self.ended_waiters.len() - before >= max || self.is_full() {
                 break;
             }
         }
@@ -60,8 +61,7 @@ impl DecisionBuilder<'_> {
         for (request, resource) in assignment.pairs(&queued.requests) {
             let (holder, principal) = (&queued.holder, &queued.principal);
             let (key, ticket) = (queued.key, Some(queued.ticket));
-            let (continues, authority) = (None, None);
-            let grant = Grant { holder, principal, request, resource, key, ticket, continues, authority };
+            let grant = Grant { resource, key, ticket, ..Grant::new(holder, principal, request) };
             self.issue_lease(grant).expect("time and fences were checked for the whole request");
         }
     }

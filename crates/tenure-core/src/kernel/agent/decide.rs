@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::{declare, report};
 use crate::kernel::agent::{AgentCommand, AgentEvent, AgentOutcome, HeartbeatOutcome};
-use crate::kernel::decide::check_may_hold;
+use crate::kernel::api_decisions::check_may_hold;
 use crate::kernel::decision_builder::DecisionBuilder;
 use crate::kernel::event::{Event, RevocationCause};
 use crate::kernel::limits::{MAX_OUTSIDE_TOUCH_BYTES, MAX_OUTSIDE_TOUCHES, MAX_TOUCHES_PER_COMMAND};

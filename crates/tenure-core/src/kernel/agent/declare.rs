@@ -1,7 +1,11 @@
 //! Declare: everything that an agent is about to touch, or nothing of it.
 
 use super::decide::check_agent_holder;
-use crate::kernel::agent::wait_die::WaitDieVerdict;
+use super::decision::{
+    has_active_attempt, record_change, time_out_wait_entries, wait_entries_conflicting, wait_entries_of,
+};
+use super::grant::{final_outcome, grant, has_fences_and_time_for};
+use super::wait_die::{self, WaitDieVerdict};
 use crate::kernel::agent::{AgentEvent, AgentOutcome, AgentRank, AgentWait, DeclareManifest};
 use crate::kernel::decide::acquire::check_ttl;
 use crate::kernel::decision_builder::DecisionBuilder;
@@ -24,17 +28,17 @@ pub(super) fn declare(
     check(decision, declare)?;
     check_agent_holder(decision, &declare.agent, &declare.principal)?;
     drop_covered_requests(&declare.requests).for_each(|request| decision.expire_and_serve(&request.resource));
-    decision.time_out_waiting_agents(usize::MAX);
+    time_out_wait_entries(decision, usize::MAX);
     // Whether its attempt goes on is known only once everybody knows what it has lost.
     decision.expire_leases_of(&declare.agent);
     let rank = AgentRank { priority: declare.priority, agent: declare.agent.clone() };
-    decision.declaring_principal = Some(declare.principal.clone());
+    decision.apis.agents.declaring_principal = Some(declare.principal.clone());
     if starts_attempt(decision, declare)? {
-        decision.new_attempt = Some(rank.clone());
+        decision.apis.agents.new_attempt = Some(rank.clone());
     }
     let answer = judge(decision, declare, &rank)?;
-    decision.reevaluate_agents();
-    Ok(decision.final_agent_outcome(&declare.agent, answer))
+    wait_die::reevaluate(decision);
+    Ok(final_outcome(decision, &declare.agent, answer))
 }
 
 fn judge(
@@ -42,18 +46,16 @@ fn judge(
     declare: &DeclareManifest,
     rank: &AgentRank,
 ) -> Result<AgentOutcome, Rejection> {
-    let again = decision
-        .wait_entries_of(&declare.agent)
+    let again = wait_entries_of(decision, &declare.agent)
         .find(|pending| are_same_requests(&pending.requests, &declare.requests));
     let again = again.map(|pending| (pending.ticket, pending.until));
-    match decision.judge(&declare.requests, rank) {
+    match wait_die::judge(decision, &declare.requests, rank) {
         WaitDieVerdict::Grant => {
             decision.check_may_grant()?;
             let ticket = again.map(|(ticket, _)| ticket);
             check_quota_and_fences(decision, declare, ticket)?;
             start_attempt(decision, declare);
-            let leases =
-                decision.grant_to_agent(&declare.agent, &declare.principal, &declare.requests, ticket);
+            let leases = grant(decision, &declare.agent, &declare.principal, &declare.requests, ticket);
             Ok(AgentOutcome::Granted { leases })
         }
         WaitDieVerdict::Wait(blocked_by) => {
@@ -67,13 +69,13 @@ fn judge(
             // Who comes back too early is told the same again, and nothing is written.
             let retry_at = decision.state.agent(&declare.agent).and_then(|agent| agent.retry_at);
             if let Some(retry_at) = retry_at.filter(|retry_at| !is_expired(decision.now.0, retry_at.0))
-                && !decision.blocks_older_agent(rank)
+                && !wait_die::blocks_older_agent(decision, rank)
             {
                 return Ok(AgentOutcome::Die { retry_at, blocked_by, ended: Vec::new() });
             }
             decision.check_may_grant()?;
             start_attempt(decision, declare);
-            let (retry_at, ended) = decision.abort_agent(rank);
+            let (retry_at, ended) = wait_die::abort(decision, rank);
             Ok(AgentOutcome::Die { retry_at, blocked_by, ended })
         }
     }
@@ -94,7 +96,7 @@ fn enqueue(
     {
         return Err(Rejection::QueueFull { what: "agents".into(), max: limits.max_waiting_agents });
     }
-    if decision.wait_entries_of(&declare.agent).count() >= limits.max_waiting_per_agent {
+    if wait_entries_of(decision, &declare.agent).count() >= limits.max_waiting_per_agent {
         return Err(Rejection::QueueFull {
             what: declare.agent.as_str().into(),
             max: limits.max_waiting_per_agent,
@@ -107,10 +109,9 @@ fn enqueue(
         AgentWait { ticket, rank: rank.clone(), requests: declare.requests.clone(), at: decision.now, until };
     start_attempt(decision, declare);
     decision.push(Event::Agent(Box::new(AgentEvent::Waits(pending.clone()))));
-    decision.new_agent_wait = Some(pending);
+    decision.apis.agents.new_wait = Some(pending);
     // Whoever younger waits for something of it would wait for an older one now.
-    drop_covered_requests(&declare.requests)
-        .for_each(|request| decision.mark_affected_for_agents(&request.resource));
+    drop_covered_requests(&declare.requests).for_each(|request| record_change(decision, &request.resource));
     Ok(AgentOutcome::Wait { ticket, position, until, blocked_by })
 }
 
@@ -120,7 +121,7 @@ fn starts_attempt(decision: &DecisionBuilder<'_>, declare: &DeclareManifest) -> 
         .state
         .agent(&declare.agent)
         .and_then(|agent| Some((agent.priority?, agent.hold_time_used_up)));
-    let is_engaged = decision.has_active_attempt(&declare.agent);
+    let is_engaged = has_active_attempt(decision, &declare.agent);
     match known {
         Some((has, true)) if declare.priority <= has => Err(Rejection::LeaseTimeUsed { has }),
         Some((has, _)) if declare.priority == has && is_engaged => Ok(false),
@@ -134,7 +135,7 @@ fn starts_attempt(decision: &DecisionBuilder<'_>, declare: &DeclareManifest) -> 
 /// Says that an attempt begins, if one does. Only once something comes of it: who is refused has begun nothing, and can be
 /// refused as often as it likes without filling the disk.
 fn start_attempt(decision: &mut DecisionBuilder<'_>, declare: &DeclareManifest) {
-    let Some(rank) = decision.new_attempt.clone() else { return };
+    let Some(rank) = decision.apis.agents.new_attempt.clone() else { return };
     decision.push(Event::Agent(Box::new(AgentEvent::Began {
         rank,
         principal: declare.principal.clone(),
@@ -189,7 +190,7 @@ fn check_quota_and_fences(
     declare: &DeclareManifest,
     again: Option<Ticket>,
 ) -> Result<(), Rejection> {
-    if !decision.has_fences_and_time_for(&declare.requests) {
+    if !has_fences_and_time_for(decision, &declare.requests) {
         return Err(Rejection::Exhausted);
     }
     let Some(max) = decision.state.limits().max_leases_per_principal else { return Ok(()) };
@@ -217,7 +218,7 @@ fn are_same_requests(one: &[LeaseRequest], other: &[LeaseRequest]) -> bool {
 
 fn position(decision: &DecisionBuilder<'_>, declare: &DeclareManifest, rank: &AgentRank) -> usize {
     let around = drop_covered_requests(&declare.requests)
-        .flat_map(|request| decision.waiting_agents_conflicting(&request.resource, request.mode));
+        .flat_map(|request| wait_entries_conflicting(decision, &request.resource, request.mode));
     let mut older: Vec<_> =
         around.filter(|pending| pending.rank < *rank).map(|pending| pending.ticket).collect();
     older.sort_unstable();

@@ -18,11 +18,17 @@ mod grant;
 mod report;
 mod wait_die;
 
+pub(super) use agent_limits::enforce_limits;
 pub use command::{
     AgentCommand, AgentOutcome, AgentReport, DeclareManifest, HeartbeatOutcome, ReportedAgentState,
 };
 pub(super) use decide::decide;
+pub(super) use decision::{
+    AgentDecision, is_barred_from_queue, record_change, requested_lease_count, time_out_wait_entries_near,
+    wait_entries_conflicting,
+};
 pub use event::{AgentEvent, AgentPhase, AgentWait, AgentWaitEnd};
+pub(super) use wait_die::{reevaluate, reevaluate_all};
 
 use crate::kernel::name::Holder;
 

@@ -1,7 +1,9 @@
 //! Report: what an agent is doing.
 
 use super::decide::check_agent_holder;
-use crate::kernel::agent::{AgentEvent, AgentOutcome, AgentPhase, AgentReport};
+use super::decision::{end_wait_entries_of, time_out_wait_entries};
+use super::wait_die::reevaluate;
+use crate::kernel::agent::{AgentEvent, AgentOutcome, AgentPhase, AgentReport, AgentWaitEnd};
 use crate::kernel::decision_builder::DecisionBuilder;
 use crate::kernel::event::Event;
 use crate::kernel::limits::{AGENT_MEMORY_VALIDITY, RESTART_GRACE};
@@ -44,7 +46,7 @@ pub(super) fn report(
         phase: *phase,
         epoch,
     })));
-    decision.reevaluate_agents();
+    reevaluate(decision);
     Ok(AgentOutcome::Acknowledged)
 }
 
@@ -103,8 +105,8 @@ fn extend_for_restart(decision: &mut DecisionBuilder<'_>, report: &AgentReport) 
 }
 
 fn release_everything(decision: &mut DecisionBuilder<'_>, report: &AgentReport, reason: ReleaseReason) {
-    decision.time_out_waiting_agents(usize::MAX);
-    decision.withdraw_waiting_agent(&report.agent);
+    time_out_wait_entries(decision, usize::MAX);
+    end_wait_entries_of(decision, &report.agent, AgentWaitEnd::Withdrawn);
     decision.expire_leases_of(&report.agent);
     for lease in decision.active_leases_of(&report.agent) {
         decision.release(lease, reason);

@@ -3,12 +3,12 @@
 use std::sync::Arc;
 
 use crate::authority::Authority;
+use crate::kernel::api_decisions;
 use crate::kernel::assignment::Assignment;
 use crate::kernel::command::{Acquire, ContentionPolicy};
 use crate::kernel::contention_policy::{ContentionAction, contention_action, refreshes_own_lease};
 use crate::kernel::decision_builder::{DecisionBuilder, Grant, QueuePosition};
 use crate::kernel::event::{Event, QueuedAcquire};
-use crate::kernel::intent::ORCHESTRATOR_PRINCIPAL;
 use crate::kernel::lease_request::{LeaseRequest, can_be_assigned, conflicting_overlap};
 use crate::kernel::name::Resource;
 use crate::kernel::newtypes::{Fence, Tick, TickDuration};
@@ -44,7 +44,9 @@ pub(in crate::kernel) fn acquire(
         Err(short) => short,
     };
     match contention_action(acquire.contention_policy, decision.now) {
-        ContentionAction::Queue { until } if !decision.is_barred_from_queue(&acquire.holder) => {
+        ContentionAction::Queue { until }
+            if !api_decisions::is_barred_from_queue(decision, &acquire.holder) =>
+        {
             queue(decision, acquire, until)
         }
         _ => {
@@ -158,8 +160,7 @@ fn check_quota(
     assignment: Option<&Assignment>,
 ) -> Result<(), Rejection> {
     let Some(max) = decision.state.limits().max_leases_per_principal else { return Ok(()) };
-    // A quota is for those who ask; sessions have bounds of their own.
-    if acquire.principal.as_str() == ORCHESTRATOR_PRINCIPAL {
+    if api_decisions::is_exempt_from_quota(&acquire.principal) {
         return Ok(());
     }
     let has = |request: &LeaseRequest, resource: &Resource| {
@@ -207,7 +208,7 @@ fn grant(
     }
     let outlives = |(request, resource): (&LeaseRequest, &Resource)| {
         let lease = own((request, resource)).and_then(|(fence, _)| decision.state.find_lease(fence));
-        let end = lease.and_then(|lease| decision.parent_expires_at(lease));
+        let end = lease.and_then(|lease| api_decisions::latest_expiry(decision, lease));
         end.filter(|end| decision.now.saturating_add(request.ttl) > *end)
     };
     if let Some(end) =
@@ -234,17 +235,8 @@ fn grant(
                 fence
             }
             None => {
-                let (ticket, continues) = (None, None);
-                decision.issue_lease(Grant {
-                    holder,
-                    principal,
-                    request,
-                    resource,
-                    key,
-                    ticket,
-                    continues,
-                    authority,
-                })?
+                let new = Grant::new(holder, principal, request);
+                decision.issue_lease(Grant { resource, key, authority, ..new })?
             }
         };
         leases.push(fence);

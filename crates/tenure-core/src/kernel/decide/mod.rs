@@ -4,9 +4,9 @@ pub(super) mod acquire;
 mod lease_end;
 mod reissue;
 
+use super::api_decisions::check_may_hold;
 use super::command::{Command, LeaseCredential};
 use super::decision_builder::DecisionBuilder;
-use super::file::FILES_PRINCIPAL;
 use super::name::{Holder, Principal};
 use super::newtypes::{Fence, Tick};
 use super::outcome::{CommandOutcome, Decision, Rejection};
@@ -29,7 +29,7 @@ use crate::rules::names::check_name;
 /// assert!(decision.events.is_empty());
 /// ```
 pub fn decide(state: &KernelState, command: &Command, now: Tick) -> Decision {
-    let mut decision = DecisionBuilder::new(state, now);
+    let mut decision = DecisionBuilder::new(state, command, now);
     let answer = dispatch(&mut decision, command);
     decision.finish(answer)
 }
@@ -98,25 +98,6 @@ pub(super) fn active_lease<'a>(
         return Err(Rejection::Ended { lease: fence, end: super::outcome::LeaseEnd::Expired });
     }
     Ok(lease)
-}
-
-/// What a session holds is decided with the session and nowhere else: under its name nobody gets anything.
-fn check_holder_is_not_a_session(decision: &DecisionBuilder<'_>, holder: &Holder) -> Result<(), Rejection> {
-    let is_session =
-        decision.state.intent_session(holder).is_some() || decision.state.file_session(holder).is_some();
-    if is_session { Err(Rejection::HolderTaken { holder: holder.clone() }) } else { Ok(()) }
-}
-
-/// In the name of all sessions of coding agents nobody else gets anything either.
-pub(super) fn check_may_hold(
-    decision: &DecisionBuilder<'_>,
-    holder: &Holder,
-    principal: &Principal,
-) -> Result<(), Rejection> {
-    if principal.as_str() == FILES_PRINCIPAL {
-        return Err(Rejection::HolderTaken { holder: holder.clone() });
-    }
-    check_holder_is_not_a_session(decision, holder)
 }
 
 /// A text for people that is stored: it may be empty, but has bounds like a name.

@@ -1,6 +1,6 @@
 //! Renews leases, hands them over, and changes their mode.
 
-use crate::kernel::agent::AgentWait;
+use crate::kernel::api_decisions::{self, check_may_hold};
 use crate::kernel::command::{ChangeMode, LeaseCredential};
 use crate::kernel::decision_builder::{DecisionBuilder, Grant};
 use crate::kernel::event::{Event, RevocationCause};
@@ -9,7 +9,7 @@ use crate::kernel::mode::{LeaseMode, ModeSet};
 use crate::kernel::name::{Holder, Principal};
 use crate::kernel::newtypes::{Fence, Nonce, Tick, TickDuration};
 use crate::kernel::outcome::{CommandOutcome, Rejection};
-use crate::kernel::state::{LeaseEntry, QueueEntry, conflicts_with};
+use crate::kernel::state::{LeaseEntry, QueueEntry};
 use crate::rules::time::extends;
 
 /// Succeeds only if nobody else is in the way, now: two that both hold and both wait to upgrade would
@@ -71,12 +71,7 @@ fn first_blocker(
         state.queue_on(slot).find(is_overtaken)
     });
     let overtaken = overtaken.map(|waiting| (waiting.queued.holder.clone(), waiting.queued.until));
-    overtaken.or_else(|| {
-        let mut agents = decision.waiting_agents_conflicting(resource, change.mode);
-        let is_new = |pending: &&AgentWait| !conflicts_with(&pending.requests, resource, lease.terms.mode);
-        let agent = agents.find(is_new)?;
-        Some((agent.rank.agent.clone(), agent.until))
-    })
+    overtaken.or_else(|| api_decisions::newly_blocked_wait(decision, resource, lease.terms.mode, change.mode))
 }
 
 fn change_mode(
@@ -107,7 +102,7 @@ pub(super) fn renew(
         return Ok(CommandOutcome::Renewed { lease: fence, expires_at: lease.terms.expires_at });
     }
     decision.check_may_renew()?;
-    if let Some(end) = decision.parent_expires_at(lease)
+    if let Some(end) = api_decisions::latest_expiry(decision, lease)
         && expires_at > end
     {
         return Err(Rejection::OutlivesParent { remaining: end.since(decision.now) });
@@ -126,10 +121,7 @@ pub(super) fn transfer(
 ) -> Result<CommandOutcome, Rejection> {
     let lease = super::active_lease(decision, fence, Some(claim))?;
     let from = decision.state.holder_name(lease.holder);
-    if decision.state.file_session(from).is_some() {
-        // Its file is decided about with the session: a person gives it to another one.
-        return Err(Rejection::HolderTaken { holder: from.clone() });
-    }
+    api_decisions::check_may_transfer(decision, from)?;
     if !decision.state.can_use_holder(to, principal, decision.now) {
         return Err(Rejection::HolderTaken { holder: to.clone() });
     }
@@ -191,10 +183,8 @@ pub(super) fn reissue_lease(
 ) -> Result<CommandOutcome, Rejection> {
     let state = decision.state;
     decision.check_may_grant()?;
-    super::check_may_hold(decision, successor.holder, successor.principal)?;
-    if state.work_lease(lease.fence).is_some() {
-        return Err(Rejection::AuthorityBound);
-    }
+    check_may_hold(decision, successor.holder, successor.principal)?;
+    api_decisions::check_may_reissue(decision, lease)?;
     if decision.now.checked_add(lease.terms.ttl).is_none() || decision.remaining_fences() == 0 {
         return Err(Rejection::Exhausted);
     }
@@ -204,14 +194,8 @@ pub(super) fn reissue_lease(
     let request = LeaseRequest::new(resource.clone(), successor.mode, lease.terms.ttl, successor.nonce);
     let request = request.with_labels(lease.terms.labels.clone());
     let fence = decision.issue_lease(Grant {
-        holder: successor.holder,
-        principal: successor.principal,
-        request: &request,
-        resource,
-        key: None,
-        ticket: None,
         continues: Some(lease.fence),
-        authority: None,
+        ..Grant::new(successor.holder, successor.principal, &request)
     })?;
     Ok(CommandOutcome::Reissued { old_lease: lease.fence, lease: fence })
 }

@@ -4,7 +4,10 @@ use std::collections::BTreeSet;
 
 use super::activity::upsert_session;
 use super::contention::record_contention;
-use super::decide::{check_can_grant_files, check_files, distinct_names, unchecked_sessions};
+use super::decide::{
+    blockers_of, check_can_grant_files, check_files, close_tickets_for, distinct_names, grant_file, lease_on,
+    unchecked_sessions,
+};
 use crate::kernel::decision_builder::DecisionBuilder;
 use crate::kernel::file::{
     FileAcquire, FileOutcome, FileOwner, FileRequest, FileSessionActivity, FileSessionInfo, RetryTicketEnd,
@@ -54,7 +57,7 @@ pub(super) fn blocking_holders(
     own_sessions: &[Holder],
     file: &FileRequest,
 ) -> Vec<Holder> {
-    file.names().flat_map(|(resource, _)| decision.file_blockers(own_sessions, resource)).collect()
+    file.names().flat_map(|(resource, _)| blockers_of(decision, own_sessions, resource)).collect()
 }
 
 fn grant(
@@ -65,16 +68,12 @@ fn grant(
 ) -> Result<FileOutcome, Rejection> {
     let session = &acquire.session.id;
     let missing: Vec<_> =
-        names.iter().filter(|(resource, _)| decision.lease_on_file(resource).is_none()).copied().collect();
+        names.iter().filter(|(resource, _)| lease_on(decision, resource).is_none()).copied().collect();
     check_can_grant_files(decision, missing.len())?;
-    decision.close_retry_tickets_for(
-        session,
-        names.iter().map(|(resource, _)| *resource),
-        RetryTicketEnd::Served,
-    );
+    close_tickets_for(decision, session, names.iter().map(|(resource, _)| *resource), RetryTicketEnd::Served);
     let mut leases = Vec::with_capacity(missing.len());
     for (resource, nonce) in missing {
-        leases.push(decision.grant_file(session, resource, nonce, None)?);
+        leases.push(grant_file(decision, session, resource, nonce, None)?);
     }
     let uncommitted =
         uncommitted_by_unrelated_sessions(decision, &acquire.session, own_sessions, &acquire.files);

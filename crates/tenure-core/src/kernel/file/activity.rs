@@ -1,5 +1,6 @@
 //! Hear: something was heard of a session.
 
+use super::decide::push_file_event;
 use crate::kernel::admission::AdmissionLevel;
 use crate::kernel::decision_builder::DecisionBuilder;
 use crate::kernel::file::{FileEvent, FileOutcome, FileSessionActivity, FileSessionInfo, files_principal};
@@ -32,9 +33,9 @@ pub(super) fn upsert_session(
         let task = session.task.clone().filter(|task| !task.is_empty());
         let session = FileSessionInfo { task, ..session.clone() };
         let id = session.id.clone();
-        decision.push_file_event(FileEvent::Began { session, at: now });
+        push_file_event(decision, FileEvent::Began { session, at: now });
         if sign == FileSessionActivity::TurnEnded {
-            decision.push_file_event(FileEvent::TurnEnded { session: id, at: now });
+            push_file_event(decision, FileEvent::TurnEnded { session: id, at: now });
         }
         return Ok(());
     };
@@ -45,7 +46,7 @@ pub(super) fn upsert_session(
     let id = session.id.clone();
     match sign {
         FileSessionActivity::TurnEnded if known.turn_ended_at.is_none() => {
-            decision.push_file_event(FileEvent::TurnEnded { session: id, at: now });
+            push_file_event(decision, FileEvent::TurnEnded { session: id, at: now });
         }
         FileSessionActivity::TurnEnded => {}
         FileSessionActivity::Active | FileSessionActivity::Background => {
@@ -60,9 +61,9 @@ pub(super) fn upsert_session(
                 return Err(Rejection::NoSpace);
             }
             if is_new && has_space {
-                decision.push_file_event(FileEvent::Seen { session: id.clone(), at: now, task });
+                push_file_event(decision, FileEvent::Seen { session: id.clone(), at: now, task });
                 if sign == FileSessionActivity::Background && known.turn_ended_at.is_some() {
-                    decision.push_file_event(FileEvent::TurnEnded { session: id, at: now });
+                    push_file_event(decision, FileEvent::TurnEnded { session: id, at: now });
                 }
             }
         }

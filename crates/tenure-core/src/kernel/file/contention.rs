@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use super::decide::{blockers_of, push_file_event};
 use crate::kernel::decision_builder::DecisionBuilder;
 use crate::kernel::file::{
     BlockedReport, ContentionNotice, FILE_LEASE_TTL, FileEvent, FileOutcome, FileOwner, FileRequest,
@@ -13,6 +14,7 @@ use crate::kernel::mode::LeaseMode;
 use crate::kernel::name::Holder;
 use crate::kernel::newtypes::{Tick, Ticket};
 use crate::kernel::outcome::Rejection;
+use crate::kernel::state::Slot;
 use crate::rules::time::is_expired;
 
 /// Asking again meets the same ticket and starts no new timer. Only what is asked at or after the end of that timer is the
@@ -86,15 +88,18 @@ fn open_retry_ticket(
     let nonce = file.names().next().map(|(_, nonce)| nonce).unwrap_or_default();
     let request = LeaseRequest::new(file.resource.clone(), LeaseMode::Exclusive, FILE_LEASE_TTL, nonce);
     let circle = cycle_of(decision, own_sessions, &request);
-    decision.push_file_event(FileEvent::Contended(ContentionNotice {
-        ticket,
-        session: session.clone(),
-        request,
-        owner: owner.clone(),
-        at: decision.now,
-        retry_at,
-        cycle: circle,
-    }));
+    push_file_event(
+        decision,
+        FileEvent::Contended(ContentionNotice {
+            ticket,
+            session: session.clone(),
+            request,
+            owner: owner.clone(),
+            at: decision.now,
+            retry_at,
+            cycle: circle,
+        }),
+    );
 }
 
 fn report_blocked(
@@ -119,7 +124,7 @@ fn report_blocked(
         seen_at: known.map_or(held_since, |session| session.seen_at.max(held_since)),
         cycle: circle,
     };
-    decision.push_file_event(FileEvent::Blocked { ticket: ticket.ticket, report: found });
+    push_file_event(decision, FileEvent::Blocked { ticket: ticket.ticket, report: found });
 }
 
 /// Who waits for whom in a circle, if the session waits for this, or those above it do in its place.
@@ -128,4 +133,22 @@ fn cycle_of(decision: &DecisionBuilder<'_>, own_sessions: &[Holder], request: &L
     let mut circle = circle.unwrap_or_default();
     circle.truncate(MAX_REPORTED_CYCLE);
     circle
+}
+
+/// The files that a session or one of its subagents requested and an unrelated session holds. A retry ticket reserves
+/// nothing, so these requests come after all others.
+pub(crate) fn blocked_requests_of<'d>(decision: &DecisionBuilder<'d>, holder: Slot) -> Vec<&'d LeaseRequest> {
+    let state = decision.state;
+    let session = state.file_session(state.holder_name(holder));
+    let sessions = session.into_iter().flat_map(|session| {
+        std::iter::once(session.id.clone()).chain(state.file_session_descendants(&session.id))
+    });
+    let mut requests = Vec::new();
+    for member in sessions {
+        let above = state.file_session_ancestors(&member);
+        let own: Vec<Holder> = std::iter::once(member.clone()).chain(above).collect();
+        let blocked = state.retry_tickets_of(&member).map(|ticket| &ticket.request);
+        requests.extend(blocked.filter(|request| !blockers_of(decision, &own, &request.resource).is_empty()));
+    }
+    requests
 }

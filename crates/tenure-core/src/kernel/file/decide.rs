@@ -53,71 +53,59 @@ pub(in crate::kernel) fn decide(
     answer.map(|answer| CommandOutcome::File(Box::new(answer)))
 }
 
-impl<'a> DecisionBuilder<'a> {
-    pub(super) fn push_file_event(&mut self, event: FileEvent) {
-        self.push(Event::File(Box::new(event)));
-    }
+pub(super) fn push_file_event(decision: &mut DecisionBuilder<'_>, event: FileEvent) {
+    decision.push(Event::File(Box::new(event)));
+}
 
-    /// The living lease on a resource, of which a file has one at most that is exclusive.
-    pub(super) fn lease_on_file(&self, resource: &Resource) -> Option<&'a LeaseEntry> {
-        let slot = self.state.find_resource(resource)?;
-        self.state.leases_on(slot).find(|lease| self.is_active(lease))
-    }
+/// The living lease on a resource, of which a file has one at most that is exclusive.
+pub(super) fn lease_on<'a>(decision: &DecisionBuilder<'a>, resource: &Resource) -> Option<&'a LeaseEntry> {
+    let slot = decision.state.find_resource(resource)?;
+    decision.state.leases_on(slot).find(|lease| decision.is_active(lease))
+}
 
-    /// The holders that keep `own_sessions` from using one name of a file. What one of these sessions holds, all of them may
-    /// use, even if other sessions wait for it.
-    pub(in crate::kernel) fn file_blockers(
-        &self,
-        own_sessions: &[Holder],
-        resource: &Resource,
-    ) -> Vec<Holder> {
-        let owner = self.lease_on_file(resource).map(|lease| self.state.holder_name(lease.holder));
-        if owner.is_some_and(|owner| own_sessions.contains(owner)) {
-            return Vec::new();
-        }
-        let blockers = self.blockers(resource, LeaseMode::Exclusive, QueuePosition::default());
-        let foreign = blockers.filter(|blocker| !own_sessions.contains(blocker.holder));
-        let mut found: Vec<_> = foreign.map(|blocker| blocker.holder.clone()).collect();
-        found.dedup();
-        found
+/// The holders that keep `own_sessions` from using one name of a file. What one of these sessions holds, all of them may
+/// use, even if other sessions wait for it.
+pub(super) fn blockers_of(
+    decision: &DecisionBuilder<'_>,
+    own_sessions: &[Holder],
+    resource: &Resource,
+) -> Vec<Holder> {
+    let owner = lease_on(decision, resource).map(|lease| decision.state.holder_name(lease.holder));
+    if owner.is_some_and(|owner| own_sessions.contains(owner)) {
+        return Vec::new();
     }
+    let blockers = decision.blockers(resource, LeaseMode::Exclusive, QueuePosition::default());
+    let foreign = blockers.filter(|blocker| !own_sessions.contains(blocker.holder));
+    let mut found: Vec<_> = foreign.map(|blocker| blocker.holder.clone()).collect();
+    found.dedup();
+    found
+}
 
-    pub(super) fn grant_file(
-        &mut self,
-        session: &Holder,
-        resource: &Resource,
-        nonce: Nonce,
-        continues: Option<Fence>,
-    ) -> Result<Fence, Rejection> {
-        let request = LeaseRequest::new(resource.clone(), LeaseMode::Exclusive, FILE_LEASE_TTL, nonce);
-        let principal = files_principal();
-        self.issue_lease(Grant {
-            holder: session,
-            principal: &principal,
-            request: &request,
-            resource,
-            key: None,
-            ticket: None,
-            continues,
-            authority: None,
-        })
-    }
+pub(super) fn grant_file(
+    decision: &mut DecisionBuilder<'_>,
+    session: &Holder,
+    resource: &Resource,
+    nonce: Nonce,
+    continues: Option<Fence>,
+) -> Result<Fence, Rejection> {
+    let request = LeaseRequest::new(resource.clone(), LeaseMode::Exclusive, FILE_LEASE_TTL, nonce);
+    decision.issue_lease(Grant { continues, ..Grant::new(session, &files_principal(), &request) })
+}
 
-    pub(super) fn close_retry_ticket(&mut self, ticket: &RetryTicket, end: RetryTicketEnd) {
-        self.push_file_event(FileEvent::Closed { ticket: ticket.ticket, at: self.now, end });
-    }
+pub(super) fn close_ticket(decision: &mut DecisionBuilder<'_>, ticket: &RetryTicket, end: RetryTicketEnd) {
+    push_file_event(decision, FileEvent::Closed { ticket: ticket.ticket, at: decision.now, end });
+}
 
-    /// Ends the tickets that a session has for these names, of which each is there once.
-    pub(super) fn close_retry_tickets_for<'n>(
-        &mut self,
-        session: &Holder,
-        names: impl IntoIterator<Item = &'n Resource>,
-        end: RetryTicketEnd,
-    ) {
-        let state = self.state;
-        for ticket in names.into_iter().filter_map(|name| state.retry_ticket_for(session, name)) {
-            self.close_retry_ticket(ticket, end);
-        }
+/// Ends the tickets that a session has for these names, of which each is there once.
+pub(super) fn close_tickets_for<'n>(
+    decision: &mut DecisionBuilder<'_>,
+    session: &Holder,
+    names: impl IntoIterator<Item = &'n Resource>,
+    end: RetryTicketEnd,
+) {
+    let state = decision.state;
+    for ticket in names.into_iter().filter_map(|name| state.retry_ticket_for(session, name)) {
+        close_ticket(decision, ticket, end);
     }
 }
 

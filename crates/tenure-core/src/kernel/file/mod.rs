@@ -19,6 +19,7 @@ pub use command::{
     FileAcquire, FileCommand, FileOutcome, FileRequest, FileSessionActivity, FileSessionEnd, FileSessionInfo,
     HeldFile,
 };
+pub(super) use contention::blocked_requests_of;
 pub(super) use decide::decide;
 pub use event::{ContentionNotice, FileEvent};
 pub use retry_ticket::{BlockedReport, FileOwner, RetryTicket, RetryTicketEnd};

@@ -4,7 +4,10 @@ use std::sync::Arc;
 
 use super::acquire::blocking_holders;
 use super::activity::{record_activity, upsert_session};
-use super::decide::{check_can_grant_files, check_count, check_files, unchecked_sessions};
+use super::decide::{
+    blockers_of, check_can_grant_files, check_count, check_files, close_ticket, close_tickets_for,
+    grant_file, lease_on, push_file_event, unchecked_sessions,
+};
 use crate::kernel::decide::check_detail;
 use crate::kernel::decision_builder::{DecisionBuilder, QueuePosition};
 use crate::kernel::event::RevocationCause;
@@ -60,10 +63,10 @@ pub(super) fn end_sessions(
             }
         }
         for ticket in state.retry_tickets_of(id) {
-            decision.close_retry_ticket(ticket, RetryTicketEnd::Gone);
+            close_ticket(decision, ticket, RetryTicketEnd::Gone);
         }
         let detail = detail.into();
-        decision.push_file_event(FileEvent::Ended { session: id.clone(), at: decision.now, end, detail });
+        push_file_event(decision, FileEvent::Ended { session: id.clone(), at: decision.now, end, detail });
     }
     Ok(FileOutcome::Released { resources: released, foreign: Vec::<(Resource, Holder)>::new() })
 }
@@ -76,8 +79,8 @@ pub(super) fn transfer_to_parent(
 ) -> Result<(), Rejection> {
     let resource = decision.state.resource_name(lease.resource);
     decision.revoke(lease, RevocationCause::Transferred, &files_principal(), "its subagent is done");
-    decision.close_retry_tickets_for(heir, [resource], RetryTicketEnd::Served);
-    decision.grant_file(heir, resource, lease.terms.nonce, Some(lease.fence))?;
+    close_tickets_for(decision, heir, [resource], RetryTicketEnd::Served);
+    grant_file(decision, heir, resource, lease.terms.nonce, Some(lease.fence))?;
     Ok(())
 }
 
@@ -119,7 +122,7 @@ pub(super) fn give(
     check_files(std::slice::from_ref(file))?;
     file.names().for_each(|(resource, _)| decision.expire_and_serve(resource));
     for (resource, _) in file.names() {
-        let owner = decision.lease_on_file(resource).map(|lease| state.holder_name(lease.holder));
+        let owner = lease_on(decision, resource).map(|lease| state.holder_name(lease.holder));
         if owner.is_some_and(|owner| state.file_session(owner).is_some()) {
             continue;
         }
@@ -131,17 +134,17 @@ pub(super) fn give(
         }
     }
     check_can_grant_files(decision, file.names().count())?;
-    decision.close_retry_tickets_for(to, file.names().map(|(resource, _)| resource), RetryTicketEnd::Resumed);
+    close_tickets_for(decision, to, file.names().map(|(resource, _)| resource), RetryTicketEnd::Resumed);
     let mut leases = Vec::new();
     for (resource, nonce) in file.names() {
-        let lease = decision.lease_on_file(resource);
+        let lease = lease_on(decision, resource);
         if lease.is_some_and(|lease| state.holder_name(lease.holder) == to) {
             continue;
         }
         if let Some(lease) = lease {
             decision.revoke(lease, RevocationCause::Transferred, by, "a person gave it to another session");
         }
-        leases.push(decision.grant_file(to, resource, nonce, lease.map(|lease| lease.fence))?);
+        leases.push(grant_file(decision, to, resource, nonce, lease.map(|lease| lease.fence))?);
     }
     Ok(FileOutcome::Granted { leases, uncommitted: Vec::new() })
 }
@@ -158,7 +161,7 @@ pub(super) fn force_release(
     let (state, mut released) = (decision.state, Vec::new());
     for resource in resources {
         decision.expire_and_serve(resource);
-        let Some(lease) = decision.lease_on_file(resource) else { continue };
+        let Some(lease) = lease_on(decision, resource) else { continue };
         if state.file_session(state.holder_name(lease.holder)).is_some() {
             decision.revoke(lease, RevocationCause::Revoked, by, detail);
             released.push(resource.clone());
@@ -191,16 +194,16 @@ pub(super) fn replace_session(
         decision.revoke(lease, RevocationCause::Transferred, &files_principal(), ADOPTED_DETAIL);
     }
     for ticket in state.retry_tickets_of(from) {
-        decision.close_retry_ticket(ticket, RetryTicketEnd::Gone);
+        close_ticket(decision, ticket, RetryTicketEnd::Gone);
     }
     // Over before its files go on: nobody is left who could have left anything behind.
     let (session, at, end) = (from.clone(), decision.now, FileSessionEnd::TransferredToParent);
-    decision.push_file_event(FileEvent::Ended { session, at, end, detail: ADOPTED_DETAIL.into() });
+    push_file_event(decision, FileEvent::Ended { session, at, end, detail: ADOPTED_DETAIL.into() });
     for lease in leases {
         let resource = state.resource_name(lease.resource);
-        decision.close_retry_tickets_for(&to.id, [resource], RetryTicketEnd::Served);
+        close_tickets_for(decision, &to.id, [resource], RetryTicketEnd::Served);
         // Whoever waits for it waits on: it has not become free.
-        decision.grant_file(&to.id, resource, lease.terms.nonce, Some(lease.fence))?;
+        grant_file(decision, &to.id, resource, lease.terms.nonce, Some(lease.fence))?;
     }
     Ok(FileOutcome::Acknowledged)
 }
@@ -233,13 +236,13 @@ pub(super) fn resume_blocked_session(
         return Err(rejection);
     }
     let missing: Vec<_> =
-        file.names().filter(|(resource, _)| decision.lease_on_file(resource).is_none()).collect();
+        file.names().filter(|(resource, _)| lease_on(decision, resource).is_none()).collect();
     check_can_grant_files(decision, missing.len())?;
     let names = file.names().map(|(resource, _)| resource);
-    decision.close_retry_tickets_for(&ticket.session, names, RetryTicketEnd::Resumed);
+    close_tickets_for(decision, &ticket.session, names, RetryTicketEnd::Resumed);
     let mut leases = Vec::new();
     for (resource, nonce) in missing {
-        leases.push(decision.grant_file(&ticket.session, resource, nonce, None)?);
+        leases.push(grant_file(decision, &ticket.session, resource, nonce, None)?);
     }
     Ok(FileOutcome::Granted { leases, uncommitted: Vec::new() })
 }
@@ -251,7 +254,7 @@ fn held_rejection(
     file: &FileRequest,
 ) -> Option<Rejection> {
     let mut names = file.names().map(|(resource, _)| resource);
-    let resource = names.find(|resource| !decision.file_blockers(own_sessions, resource).is_empty())?;
+    let resource = names.find(|resource| !blockers_of(decision, own_sessions, resource).is_empty())?;
     let mut blockers = decision.blockers(resource, LeaseMode::Exclusive, QueuePosition::default());
     let blocker = blockers.find(|blocker| !own_sessions.contains(blocker.holder))?;
     let (holder, until) = (blocker.holder.clone(), blocker.until);
@@ -275,7 +278,7 @@ pub(super) fn release_committed_files(
     let own_sessions: Vec<Holder> = sessions.iter().cloned().chain(below).collect();
     let (mut released, mut foreign) = (Vec::new(), Vec::new());
     for resource in resources {
-        let Some(lease) = decision.lease_on_file(resource) else { continue };
+        let Some(lease) = lease_on(decision, resource) else { continue };
         let holder = state.holder_name(lease.holder);
         let is_session = state.file_session(holder).is_some();
         if is_session && own_sessions.contains(holder) {
@@ -297,14 +300,16 @@ pub(super) fn record_violation(
 ) -> Result<FileOutcome, Rejection> {
     check_detail(detail)?;
     decision.check_has_space()?;
-    let owner =
-        decision.lease_on_file(resource).map(|lease| decision.state.holder_name(lease.holder).clone());
-    decision.push_file_event(FileEvent::Violated {
-        resource: resource.clone(),
-        at: decision.now,
-        owner,
-        session: session.cloned(),
-        detail: detail.clone(),
-    });
+    let owner = lease_on(decision, resource).map(|lease| decision.state.holder_name(lease.holder).clone());
+    push_file_event(
+        decision,
+        FileEvent::Violated {
+            resource: resource.clone(),
+            at: decision.now,
+            owner,
+            session: session.cloned(),
+            detail: detail.clone(),
+        },
+    );
     Ok(FileOutcome::Acknowledged)
 }

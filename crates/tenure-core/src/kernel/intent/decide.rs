@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use super::session_end::{active_count_and_size, end_session, ended_outcome, push_session_end};
 use crate::kernel::command::{Acquire, ContentionPolicy};
 use crate::kernel::decide::{acquire, check_detail};
 use crate::kernel::decision_builder::{DecisionBuilder, Grant, QueuePosition};
@@ -112,18 +113,7 @@ fn accept(decision: &mut DecisionBuilder<'_>, accept: &AcceptIntent) -> Result<I
         decision.now.checked_add(accept.wait_timeout.max(TickDuration(1))).ok_or(Rejection::Exhausted)?;
     if let Some(request) = &request {
         decision.check_may_grant()?;
-        let (holder, principal, resource) = (&accept.session, &orchestrator_principal(), &request.resource);
-        let (key, ticket, continues, authority) = (None, None, None, None);
-        decision.issue_lease(Grant {
-            holder,
-            principal,
-            request,
-            resource,
-            key,
-            ticket,
-            continues,
-            authority,
-        })?;
+        decision.issue_lease(Grant::new(&accept.session, &orchestrator_principal(), request))?;
     }
     decision.push(Event::Intent(Box::new(IntentEvent::Accepted(IntentAcceptance {
         session: accept.session.clone(),
@@ -146,13 +136,13 @@ fn existing_session<'a>(
     let keys = [Some(accept.key), accept.previous_key].into_iter().flatten();
     let kind = accept.intent.target.kind();
     let mut sessions = keys.filter_map(|key| state.intent_session_by_key(key, kind));
-    sessions.find(|session| decision.ended_intent_session_outcome(session).is_none())
+    sessions.find(|session| ended_outcome(decision, session).is_none())
 }
 
 fn check_can_start_session(decision: &DecisionBuilder<'_>, accept: &AcceptIntent) -> Result<(), Rejection> {
     decision.check_has_space()?;
     let limits = decision.state.limits();
-    let (live, bytes) = decision.active_intent_session_count_and_size();
+    let (live, bytes) = active_count_and_size(decision);
     let own = IntentSession::byte_size_of(&accept.session, &accept.intent, &accept.principal);
     if live >= limits.max_intent_sessions || bytes + own > limits.max_intent_session_bytes {
         return Err(Rejection::TooManySessions { max: limits.max_intent_sessions });
@@ -189,7 +179,7 @@ fn check_is_free(decision: &mut DecisionBuilder<'_>, request: &LeaseRequest) -> 
 /// repeated.
 fn take(decision: &mut DecisionBuilder<'_>, take: &TakeIntentSession) -> Result<IntentOutcome, Rejection> {
     let session = owned_session(decision, &take.session, take.leader)?;
-    if let Some(outcome) = decision.ended_intent_session_outcome(session) {
+    if let Some(outcome) = ended_outcome(decision, session) {
         return Ok(outcome);
     }
     match session.state {
@@ -202,10 +192,10 @@ fn take(decision: &mut DecisionBuilder<'_>, take: &TakeIntentSession) -> Result<
     let resource = session.intent.target.resource();
     if let Some(holder) = blocking_holder(decision, session, &resource) {
         let detail = format!("{} is held by {holder}", stored_id(resource.as_str()));
-        return Ok(decision.end_intent_session(session, IntentSessionEnd::Busy, &detail));
+        return Ok(end_session(decision, session, IntentSessionEnd::Busy, &detail));
     }
     let Some(requests) = session_requests(take, session, resource) else {
-        return Ok(decision.end_intent_session(session, IntentSessionEnd::NoTuner, "there is no tuner"));
+        return Ok(end_session(decision, session, IntentSessionEnd::NoTuner, "there is no tuner"));
     };
     let acquire = Acquire {
         principal: orchestrator_principal(),
@@ -219,7 +209,7 @@ fn take(decision: &mut DecisionBuilder<'_>, take: &TakeIntentSession) -> Result<
         // The target is free or the session's own, so it is the tuners that are not.
         Err(Rejection::Held { holder, .. }) => {
             let detail = format!("every tuner is in use, one of them by {}", holder.to_stored_id());
-            Ok(decision.end_intent_session(session, IntentSessionEnd::NoTuner, &detail))
+            Ok(end_session(decision, session, IntentSessionEnd::NoTuner, &detail))
         }
         Err(rejection) => Err(rejection),
         Ok(_) => Err(Rejection::Exhausted),
@@ -324,7 +314,7 @@ fn run(
 ) -> Result<IntentOutcome, Rejection> {
     check_detail(process)?;
     let session = owned_session(decision, session, guard)?;
-    if let Some(outcome) = decision.ended_intent_session_outcome(session) {
+    if let Some(outcome) = ended_outcome(decision, session) {
         return Ok(outcome);
     }
     decision.check_not_in_restore_quarantine()?;
@@ -366,7 +356,7 @@ fn keep_alive_one(
     ttl: TickDuration,
 ) -> KeepAliveOutcome {
     let Ok(session) = owned_session(decision, session, guard) else { return KeepAliveOutcome::Lost };
-    if decision.ended_intent_session_outcome(session).is_some() || !session.state.is_taken() {
+    if ended_outcome(decision, session).is_some() || !session.state.is_taken() {
         return KeepAliveOutcome::Lost;
     }
     let leases = decision.active_leases_of(&session.id);
@@ -395,14 +385,14 @@ fn finish(
 ) -> Result<IntentOutcome, Rejection> {
     check_detail(detail)?;
     let session = owned_session(decision, session, guard)?;
-    if let Some(outcome) = decision.ended_intent_session_outcome(session) {
+    if let Some(outcome) = ended_outcome(decision, session) {
         return Ok(outcome);
     }
     // One that was never taken cannot have been carried out: whoever says so knows another ledger.
     if session.state == IntentSessionState::New {
         return Err(Rejection::LeaderLost);
     }
-    Ok(decision.end_intent_session(session, end, detail))
+    Ok(end_session(decision, session, end, detail))
 }
 
 /// One that no worker has is over at once; else its worker hears of it. Stopping what stops or is over changes nothing.
@@ -412,12 +402,12 @@ fn stop(
     by: &Principal,
 ) -> Result<IntentOutcome, Rejection> {
     let session = find_session(decision, session)?;
-    if let Some(outcome) = decision.ended_intent_session_outcome(session) {
+    if let Some(outcome) = ended_outcome(decision, session) {
         return Ok(outcome);
     }
     match session.state {
         IntentSessionState::New => {
-            Ok(decision.end_intent_session(session, IntentSessionEnd::Stopped, "before a worker took it"))
+            Ok(end_session(decision, session, IntentSessionEnd::Stopped, "before a worker took it"))
         }
         IntentSessionState::Starting | IntentSessionState::Running => {
             decision.push(Event::Intent(Box::new(IntentEvent::Stopping {
@@ -444,13 +434,10 @@ fn wipe(
     for id in sessions {
         let Some(session) = state.intent_session(id) else { continue };
         let is_foreign = session.worker.as_ref().is_some_and(|(_, taken)| *taken != guard);
-        if !session.state.is_taken()
-            || !is_foreign
-            || decision.ended_intent_session_outcome(session).is_some()
-        {
+        if !session.state.is_taken() || !is_foreign || ended_outcome(decision, session).is_some() {
             continue;
         }
-        decision.push_intent_session_end(session, IntentSessionEnd::WorkerRestarted, "its worker was gone");
+        push_session_end(decision, session, IntentSessionEnd::WorkerRestarted, "its worker was gone");
         for lease in decision.active_leases_of(&session.id) {
             decision.revoke(lease, RevocationCause::Wiped, &orchestrator_principal(), "its worker was gone");
         }

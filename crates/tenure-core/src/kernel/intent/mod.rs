@@ -16,6 +16,7 @@ pub use command::{AcceptIntent, IntentCommand, IntentOutcome, KeepAliveOutcome, 
 pub(super) use decide::decide;
 pub use event::{IntentAcceptance, IntentEvent};
 pub use session::{IntentKey, IntentSession, IntentSessionEnd, IntentSessionState};
+pub(super) use session_end::{IntentDecision, end_orphaned_sessions, record_lost_lease, sweep_sessions};
 pub(crate) use target::IntentTargetKind;
 pub use target::{
     Intent, IntentTarget, LEADER_LOCK, ORCHESTRATOR_PRINCIPAL, leader_lock_resource, orchestrator_principal,

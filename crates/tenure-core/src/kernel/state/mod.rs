@@ -201,6 +201,15 @@ impl KernelState {
         !self.queue_entries.is_empty() || self.has_waiting_agents()
     }
 
+    /// Whether no agent waits and there is no session and no lease with authority, so that plain leases are all that a
+    /// command on plain leases can affect.
+    pub(crate) fn has_only_plain_leases(&self) -> bool {
+        !self.has_waiting_agents()
+            && self.intent_sessions.is_empty()
+            && self.files.is_empty()
+            && self.work_leases.is_empty()
+    }
+
     /// When the next lease or wait is over, or a session has waited too long, if nothing happens before.
     pub fn next_deadline(&self) -> Option<Tick> {
         let lease = self.expiries.first().map(|(tick, _)| tick);

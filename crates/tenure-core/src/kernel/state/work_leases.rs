@@ -39,6 +39,10 @@ pub(crate) struct KeyedSpend {
 pub(crate) struct WorkLeaseStore(BTreeMap<Fence, WorkLease>);
 
 impl WorkLeaseStore {
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
     pub(crate) fn iter(&self) -> impl Iterator<Item = (&Fence, &WorkLease)> {
         self.0.iter()
     }

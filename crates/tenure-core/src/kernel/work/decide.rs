@@ -1,20 +1,25 @@
-//! Decides the commands of work leases.
+//! Decides the commands of work leases, and the ends of those derived from a lease that ends.
 
 use std::sync::Arc;
 
 use crate::authority::{Authority, Budget, DeriveError, SpendError, check_derived, work_resource};
+use crate::kernel::api_decisions::check_may_hold;
 use crate::kernel::command::{Acquire, ContentionPolicy};
-use crate::kernel::decide::{acquire, active_lease, check_may_hold};
+use crate::kernel::decide::{acquire, active_lease};
 use crate::kernel::decision_builder::DecisionBuilder;
-use crate::kernel::event::Event;
+use crate::kernel::event::{Event, RevocationCause};
 use crate::kernel::lease_request::LeaseRequest;
 use crate::kernel::limits::{MAX_DERIVATION_DEPTH, MAX_DESCENDANTS};
 use crate::kernel::mode::LeaseMode;
 use crate::kernel::name::Principal;
-use crate::kernel::newtypes::Fence;
+use crate::kernel::newtypes::{Fence, Tick};
 use crate::kernel::outcome::{CommandOutcome, Rejection};
-use crate::kernel::state::IdempotencyOutcome;
+use crate::kernel::state::{IdempotencyOutcome, LeaseEntry};
 use crate::kernel::work::{ClaimWork, DeriveLease, SpendBudget, WorkCommand, WorkEvent};
+use crate::rules::time::is_expired;
+
+/// Detail of the revocation of a lease whose parent ended.
+const PARENT_ENDED: &str = "the lease that it was derived from ended";
 
 pub(in crate::kernel) fn decide(
     decision: &mut DecisionBuilder<'_>,
@@ -148,4 +153,34 @@ fn find_idempotent_outcome(
         }
         _ => Err(Rejection::KeyReused),
     }
+}
+
+/// Ends the leases derived from a lease that ends, the youngest first, so that none is ever without its parent.
+pub(crate) fn end_derived_leases(decision: &mut DecisionBuilder<'_>, lease: Fence) {
+    let state = decision.state;
+    for fence in state.derived_leases(lease).into_iter().rev() {
+        let Some(child) = state.find_lease(fence).filter(|_| !decision.ended_leases.contains(&fence)) else {
+            continue;
+        };
+        let at = decision.now;
+        decision.push_without_cascade(if is_expired(at.0, child.terms.expires_at.0) {
+            Event::Expired { lease: fence, at }
+        } else {
+            let by = state.principal_of(child.holder).1.clone();
+            Event::Revoked {
+                lease: fence,
+                at,
+                cause: RevocationCause::Revoked,
+                by,
+                detail: PARENT_ENDED.into(),
+            }
+        });
+        decision.mark_ended(child);
+    }
+}
+
+/// When the parent of a derived lease expires: a renewal must not extend beyond that.
+pub(crate) fn parent_expires_at(decision: &DecisionBuilder<'_>, lease: &LeaseEntry) -> Option<Tick> {
+    let parent: Fence = decision.state.work_lease(lease.fence)?.authority.parent?;
+    decision.state.find_lease(parent).map(|parent| parent.terms.expires_at)
 }

@@ -5,11 +5,10 @@
 //! takes along everybody below. What a child was given is gone from its parent for good, used up or not: so nobody has to
 //! trust what a child says that it used.
 
-mod cascade;
 mod command;
 mod decide;
 mod event;
 
 pub use command::{ClaimWork, DeriveLease, SpendBudget, WorkCommand};
-pub(super) use decide::decide;
+pub(super) use decide::{decide, end_derived_leases, parent_expires_at};
 pub use event::WorkEvent;

@@ -30,6 +30,11 @@ pub(crate) struct FileStore {
 }
 
 impl FileStore {
+    /// Whether there is no session. Only sessions hold files or wait for them.
+    pub(super) fn is_empty(&self) -> bool {
+        self.sessions.is_empty()
+    }
+
     pub(super) fn insert_session(&mut self, session: FileSession) {
         if let Some(parent) = &session.parent {
             self.children.entry(parent.clone()).or_default().insert(session.id.clone());
