@@ -41,7 +41,7 @@ pub mod stream;
 pub use commands::{COMMANDS, CommandDefinition, RestRoute};
 pub use device::{CommandReply, VirtualDevice};
 pub use device_clock::{DeviceClock, DeviceInstant};
-pub use firmware::{FirmwareInfo, ImageChecker, ImageError};
+pub use firmware::{FirmwareImageError, FirmwareInfo, ImageChecker};
 pub use ownership::{ControlLease, ControlOwner, OwnershipState, Permit, TokenDigest};
 pub use permission_matrix::{CommandClass, CommandSource, OwnershipStatus, PermissionVerdict, evaluate};
 pub use persistent_state::{PersistentState, PersistentStateError};

@@ -11,7 +11,7 @@ from .errors import Blocked, OutcomeUnknown, ProblemError, TenureError
 from .flow import ApiRequest, Flow, encode_path, post, send, sleep_until
 from .keepalive import KeepAlive, now
 from .model import AgentIntent, AgentLease, PersistedAgentState
-from .retry import RetrySchedule
+from .retry_schedule import RetrySchedule
 
 #: The most leases that can be asked about at once.
 _MAX_RECONCILED_LEASES = 1024

@@ -9,7 +9,7 @@ from .errors import OutcomeUnknown, ProblemError, TenureError
 from .flow import RESPONSE_TIMEOUT, Flow, encode_path, post, send, sleep_until
 from .keepalive import KeepAlive, now
 from .model import LeaseView
-from .retry import RetrySchedule
+from .retry_schedule import RetrySchedule
 
 #: How often a lease is given back before it is left to its end.
 _MAX_TRIES = 6

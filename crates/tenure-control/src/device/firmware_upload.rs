@@ -7,7 +7,7 @@ use tenure_core::rules::time::is_expired;
 use super::dispatch::reply;
 use super::{CommandReply, VirtualDevice};
 use crate::device_command_fields::{DeviceCommandFields, required};
-use crate::firmware::{FirmwareInfo, ImageChecker, ImageError, MAX_IMAGE_BYTES};
+use crate::firmware::{FirmwareImageError, FirmwareInfo, ImageChecker, MAX_IMAGE_BYTES};
 use crate::hex_base64::{from_base64, from_hex};
 use crate::problem::{Problem, ProblemCode};
 
@@ -25,7 +25,7 @@ pub(super) enum FirmwareUpload {
     /// Pieces come in. Boxed: most of the time there is none.
     Receiving(Box<ActiveUpload>),
     /// The last one was no firmware, or was dropped.
-    Ended(&'static str, Option<ImageError>),
+    Ended(&'static str, Option<FirmwareImageError>),
 }
 
 pub(super) struct ActiveUpload {
@@ -155,7 +155,7 @@ impl VirtualDevice {
         }
     }
 
-    fn fail(&mut self, flaw: ImageError) -> Problem {
+    fn fail(&mut self, flaw: FirmwareImageError) -> Problem {
         self.upload = FirmwareUpload::Ended("failed", Some(flaw));
         flaw.into()
     }

@@ -3,7 +3,7 @@
 use sha2::{Digest as _, Sha256};
 
 use super::app_descriptor::{AppDescriptor, DESCRIPTION_BYTES};
-use super::{FirmwareInfo, ImageError, MAX_IMAGE_BYTES, MAX_SEGMENTS};
+use super::{FirmwareImageError, FirmwareInfo, MAX_IMAGE_BYTES, MAX_SEGMENTS};
 
 const MAGIC: u8 = 0xE9;
 const CHECKSUM_SEED: u8 = 0xEF;
@@ -45,15 +45,15 @@ impl ImagePart {
 /// Looks at an image while it comes in. After a flaw it says that flaw whatever comes.
 ///
 /// ```
-/// use tenure_control::firmware::{ImageChecker, ImageError};
+/// use tenure_control::firmware::{ImageChecker, FirmwareImageError};
 /// let mut check = ImageChecker::default();
-/// assert_eq!(check.feed(b"PK\x03\x04"), Err(ImageError::Magic));
-/// assert_eq!(check.finish(), Err(ImageError::Magic));
+/// assert_eq!(check.feed(b"PK\x03\x04"), Err(FirmwareImageError::Magic));
+/// assert_eq!(check.finish(), Err(FirmwareImageError::Magic));
 /// ```
 #[derive(Clone)]
 pub struct ImageChecker {
     part: ImagePart,
-    flaw: Option<ImageError>,
+    flaw: Option<FirmwareImageError>,
     bytes_checked: u32,
     gathered: [u8; DESCRIPTION_BYTES],
     filled: usize,
@@ -95,7 +95,7 @@ impl ImageChecker {
         self.bytes_checked
     }
 
-    pub fn feed(&mut self, mut piece: &[u8]) -> Result<(), ImageError> {
+    pub fn feed(&mut self, mut piece: &[u8]) -> Result<(), FirmwareImageError> {
         while !piece.is_empty() {
             if let Some(flaw) = self.flaw {
                 return Err(flaw);
@@ -109,12 +109,12 @@ impl ImageChecker {
     }
 
     /// There is no more: what it was.
-    pub fn finish(self) -> Result<FirmwareInfo, ImageError> {
+    pub fn finish(self) -> Result<FirmwareInfo, FirmwareImageError> {
         if let Some(flaw) = self.flaw {
             return Err(flaw);
         }
         let (ImagePart::End, Some(description)) = (self.part, self.description) else {
-            return Err(ImageError::Truncated);
+            return Err(FirmwareImageError::Truncated);
         };
         Ok(FirmwareInfo {
             version: description.version,
@@ -129,14 +129,14 @@ impl ImageChecker {
     }
 
     /// Looks at some of what has come, at least a byte, and says at how much.
-    fn step(&mut self, piece: &[u8]) -> Result<usize, ImageError> {
+    fn step(&mut self, piece: &[u8]) -> Result<usize, FirmwareImageError> {
         let available = usize::try_from(MAX_IMAGE_BYTES - self.bytes_checked).unwrap_or(0);
         let piece = &piece[..piece.len().min(available)];
         if piece.is_empty() {
-            return Err(ImageError::TooLarge);
+            return Err(FirmwareImageError::TooLarge);
         }
         let looked_at = match self.part {
-            ImagePart::End => return Err(ImageError::Trailing),
+            ImagePart::End => return Err(FirmwareImageError::Trailing),
             ImagePart::Segment(remaining) => {
                 piece.len().min(usize::try_from(remaining).unwrap_or(usize::MAX))
             }
@@ -152,7 +152,7 @@ impl ImageChecker {
             }
             ImagePart::Padding(remaining) => {
                 if piece != [0] {
-                    return Err(ImageError::Padding);
+                    return Err(FirmwareImageError::Padding);
                 }
                 self.hash.update(piece);
                 self.part =
@@ -160,7 +160,7 @@ impl ImageChecker {
             }
             ImagePart::Checksum => {
                 if piece != [self.checksum] {
-                    return Err(ImageError::Checksum);
+                    return Err(FirmwareImageError::Checksum);
                 }
                 self.hash.update(piece);
                 self.part = if self.has_digest { ImagePart::Digest } else { ImagePart::End };
@@ -171,12 +171,12 @@ impl ImageChecker {
     }
 
     /// Puts aside what can only be judged as a whole.
-    fn gather(&mut self, part: ImagePart, piece: &[u8]) -> Result<(), ImageError> {
+    fn gather(&mut self, part: ImagePart, piece: &[u8]) -> Result<(), FirmwareImageError> {
         self.gathered[self.filled..self.filled + piece.len()].copy_from_slice(piece);
         self.filled += piece.len();
         // The first byte says whether the rest is worth waiting for.
         if part == ImagePart::Header && self.gathered[0] != MAGIC {
-            return Err(ImageError::Magic);
+            return Err(FirmwareImageError::Magic);
         }
         if self.filled < part.buffered_bytes() {
             return Ok(());
@@ -186,7 +186,7 @@ impl ImageChecker {
     }
 
     /// A part that was waited for is there.
-    fn handle_complete_part(&mut self, part: ImagePart) -> Result<(), ImageError> {
+    fn handle_complete_part(&mut self, part: ImagePart) -> Result<(), FirmwareImageError> {
         let gathered = self.gathered;
         let complete = &gathered[..part.buffered_bytes()];
         match part {
@@ -207,7 +207,7 @@ impl ImageChecker {
             }
             _ => {
                 if complete != self.hash.clone().finalize().as_slice() {
-                    return Err(ImageError::Digest);
+                    return Err(FirmwareImageError::Digest);
                 }
                 self.part = ImagePart::End;
                 Ok(())
@@ -215,15 +215,15 @@ impl ImageChecker {
         }
     }
 
-    fn header(&mut self, header: &[u8; DESCRIPTION_BYTES]) -> Result<(), ImageError> {
+    fn header(&mut self, header: &[u8; DESCRIPTION_BYTES]) -> Result<(), FirmwareImageError> {
         let segments = header[1];
         if !(1..=MAX_SEGMENTS).contains(&segments) {
-            return Err(ImageError::SegmentCount);
+            return Err(FirmwareImageError::SegmentCount);
         }
         self.has_digest = match header[HEADER_BYTES - 1] {
             0 => false,
             1 => true,
-            _ => return Err(ImageError::DigestFlag),
+            _ => return Err(FirmwareImageError::DigestFlag),
         };
         (self.segments, self.segments_remaining) = (segments, segments);
         self.chip = u16::from_le_bytes([header[12], header[13]]);
@@ -231,19 +231,20 @@ impl ImageChecker {
         Ok(())
     }
 
-    fn segment(&mut self, length: u32) -> Result<(), ImageError> {
+    fn segment(&mut self, length: u32) -> Result<(), FirmwareImageError> {
         if length > MAX_IMAGE_BYTES - self.bytes_checked {
-            return Err(ImageError::SegmentTooLong);
+            return Err(FirmwareImageError::SegmentTooLong);
         }
         if !length.is_multiple_of(4) {
-            return Err(ImageError::SegmentLength);
+            return Err(FirmwareImageError::SegmentLength);
         }
         self.segments_remaining -= 1;
         if self.description.is_some() {
             self.after_data(length);
             return Ok(());
         }
-        let behind = length.checked_sub(count(DESCRIPTION_BYTES)).ok_or(ImageError::NotAnApplication)?;
+        let behind =
+            length.checked_sub(count(DESCRIPTION_BYTES)).ok_or(FirmwareImageError::NotAnApplication)?;
         self.part = ImagePart::Description(behind);
         Ok(())
     }

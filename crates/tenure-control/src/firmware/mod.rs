@@ -87,7 +87,7 @@ impl FirmwareInfo {
 
 /// Why bytes are no image that a device would start.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum ImageError {
+pub enum FirmwareImageError {
     /// It is longer than the place for it.
     TooLarge,
     /// It does not begin as images do.
@@ -115,7 +115,7 @@ pub enum ImageError {
     Truncated,
 }
 
-impl ImageError {
+impl FirmwareImageError {
     const fn as_str(self) -> &'static str {
         match self {
             Self::TooLarge => "It is larger than 4 MiB, the place that there is for it",
@@ -146,18 +146,18 @@ impl ImageError {
     }
 }
 
-impl fmt::Display for ImageError {
+impl fmt::Display for FirmwareImageError {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str(self.as_str())
     }
 }
 
-impl std::error::Error for ImageError {}
+impl std::error::Error for FirmwareImageError {}
 
-impl From<ImageError> for Problem {
-    fn from(flaw: ImageError) -> Self {
+impl From<FirmwareImageError> for Problem {
+    fn from(flaw: FirmwareImageError) -> Self {
         let code = match flaw {
-            ImageError::TooLarge => ProblemCode::TooLarge,
+            FirmwareImageError::TooLarge => ProblemCode::TooLarge,
             _ => ProblemCode::FirmwareInvalid,
         };
         Self::new(code, format!("This firmware cannot be taken. {flaw}"))

@@ -1,15 +1,15 @@
 //! Images, checked while they come in.
 
 use proptest::prelude::*;
-use tenure_control::firmware::{FirmwareInfo, ImageChecker, ImageError, MAX_IMAGE_BYTES};
+use tenure_control::firmware::{FirmwareImageError, FirmwareInfo, ImageChecker, MAX_IMAGE_BYTES};
 
 use crate::firmware_image::{ImageBuilder, description};
 
-fn check(bytes: &[u8]) -> Result<FirmwareInfo, ImageError> {
+fn check(bytes: &[u8]) -> Result<FirmwareInfo, FirmwareImageError> {
     in_pieces(bytes, bytes.len().max(1))
 }
 
-fn in_pieces(bytes: &[u8], length: usize) -> Result<FirmwareInfo, ImageError> {
+fn in_pieces(bytes: &[u8], length: usize) -> Result<FirmwareInfo, FirmwareImageError> {
     let mut check = ImageChecker::new();
     for piece in bytes.chunks(length) {
         check.feed(piece)?;
@@ -42,28 +42,28 @@ fn an_image_without_a_digest_is_accepted() {
 fn damaged_images_are_rejected_with_their_error() {
     let segments = |sizes: &[usize]| sizes.iter().map(|&length| vec![7; length]).collect::<Vec<_>>();
     let cases = [
-        (ImageBuilder { magic: 0xEA, ..good() }, ImageError::Magic),
-        (ImageBuilder { segment_count: Some(0), ..good() }, ImageError::SegmentCount),
-        (ImageBuilder { segment_count: Some(17), ..good() }, ImageError::SegmentCount),
-        (ImageBuilder { digest_mark: 2, ..good() }, ImageError::DigestFlag),
-        (ImageBuilder { segments: segments(&[3, 8]), ..good() }, ImageError::SegmentLength),
-        (ImageBuilder { segments: segments(&[0, 8, 5]), ..good() }, ImageError::SegmentLength),
-        (ImageBuilder { description: vec![0; 256], ..good() }, ImageError::NotAnApplication),
+        (ImageBuilder { magic: 0xEA, ..good() }, FirmwareImageError::Magic),
+        (ImageBuilder { segment_count: Some(0), ..good() }, FirmwareImageError::SegmentCount),
+        (ImageBuilder { segment_count: Some(17), ..good() }, FirmwareImageError::SegmentCount),
+        (ImageBuilder { digest_mark: 2, ..good() }, FirmwareImageError::DigestFlag),
+        (ImageBuilder { segments: segments(&[3, 8]), ..good() }, FirmwareImageError::SegmentLength),
+        (ImageBuilder { segments: segments(&[0, 8, 5]), ..good() }, FirmwareImageError::SegmentLength),
+        (ImageBuilder { description: vec![0; 256], ..good() }, FirmwareImageError::NotAnApplication),
         (
             ImageBuilder { description: vec![0; 252], segments: segments(&[0]), ..good() },
-            ImageError::NotAnApplication,
+            FirmwareImageError::NotAnApplication,
         ),
-        (ImageBuilder { description: description("", "a"), ..good() }, ImageError::Description),
-        (ImageBuilder { description: description("1\n2", "a"), ..good() }, ImageError::Description),
-        (ImageBuilder { padding: 0xFF, ..good() }, ImageError::Padding),
-        (ImageBuilder { spoil_checksum: true, ..good() }, ImageError::Checksum),
+        (ImageBuilder { description: description("", "a"), ..good() }, FirmwareImageError::Description),
+        (ImageBuilder { description: description("1\n2", "a"), ..good() }, FirmwareImageError::Description),
+        (ImageBuilder { padding: 0xFF, ..good() }, FirmwareImageError::Padding),
+        (ImageBuilder { spoil_checksum: true, ..good() }, FirmwareImageError::Checksum),
     ];
     for (builder, flaw) in cases {
         assert_eq!(check(&builder.build()), Err(flaw));
     }
     let mut not_text = good();
     not_text.description[20] = 0xFF;
-    assert_eq!(check(&not_text.build()), Err(ImageError::Description));
+    assert_eq!(check(&not_text.build()), Err(FirmwareImageError::Description));
 }
 
 #[test]
@@ -76,10 +76,10 @@ fn an_image_with_sixteen_segments_is_accepted() {
 fn truncated_images_and_trailing_bytes_are_rejected() {
     let mut bytes = good().build();
     for length in (0..bytes.len()).step_by(7).chain([bytes.len() - 33, bytes.len() - 32, bytes.len() - 1]) {
-        assert_eq!(check(&bytes[..length]), Err(ImageError::Truncated), "{length}");
+        assert_eq!(check(&bytes[..length]), Err(FirmwareImageError::Truncated), "{length}");
     }
     bytes.push(0);
-    assert_eq!(check(&bytes), Err(ImageError::Trailing));
+    assert_eq!(check(&bytes), Err(FirmwareImageError::Trailing));
 }
 
 #[test]
@@ -91,18 +91,22 @@ fn images_larger_than_four_mebibytes_are_rejected() {
     let largest = MAX_IMAGE_BYTES as usize - fixed - 4 - 4;
     let bytes = fill(largest).build();
     assert_eq!((bytes.len(), check(&bytes).is_ok()), (MAX_IMAGE_BYTES as usize, true));
-    assert_eq!(check(&fill(largest + 16).build()), Err(ImageError::TooLarge));
+    assert_eq!(check(&fill(largest + 16).build()), Err(FirmwareImageError::TooLarge));
     let mut lies = good().build();
     lies[28..32].copy_from_slice(&(MAX_IMAGE_BYTES - 4).to_le_bytes());
-    assert_eq!(check(&lies[..32]), Err(ImageError::SegmentTooLong), "nobody waits for what cannot be");
+    assert_eq!(
+        check(&lies[..32]),
+        Err(FirmwareImageError::SegmentTooLong),
+        "nobody waits for what cannot be"
+    );
 }
 
 #[test]
 fn an_image_error_is_final() {
     let mut check = ImageChecker::new();
-    assert_eq!(check.feed(&[0]), Err(ImageError::Magic));
-    assert_eq!(check.feed(&good().build()), Err(ImageError::Magic));
-    assert_eq!(check.finish(), Err(ImageError::Magic));
+    assert_eq!(check.feed(&[0]), Err(FirmwareImageError::Magic));
+    assert_eq!(check.feed(&good().build()), Err(FirmwareImageError::Magic));
+    assert_eq!(check.finish(), Err(FirmwareImageError::Magic));
 }
 
 #[test]

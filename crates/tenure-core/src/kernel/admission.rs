@@ -55,7 +55,7 @@ impl DecisionBuilder<'_> {
         let Some(slot) = self.state.find_principal(principal) else { return requested > max_leases };
         let is_own = |holder: Slot| self.state.principal_of(holder).0 == slot;
         let (mut leases, mut waiters) = self.state.usage_of(slot);
-        leases += requested + self.grants().filter(|issued| issued.principal == *principal).count();
+        leases += requested + self.issued_leases().filter(|issued| issued.principal == *principal).count();
         let ended = self.ended_leases.iter().filter_map(|fence| self.state.find_lease(*fence));
         leases -= ended.filter(|lease| is_own(lease.holder)).count();
         for waiting in self.ended_waiters.iter().filter_map(|ticket| self.state.queue_entry(*ticket)) {

@@ -200,8 +200,9 @@ impl<'d> WaitForGraph<'d, '_> {
     fn is_held_by_deadlocked(&self, resource: &Resource, stuck: &Deadlock) -> bool {
         let (decision, state) = (self.builder, self.builder.state);
         let leases = state.leases_overlapping(resource).filter(|lease| decision.is_active(lease));
-        let granted =
-            decision.grants_overlapping(resource).filter_map(|issued| state.find_holder(&issued.holder));
+        let granted = decision
+            .issued_leases_overlapping(resource)
+            .filter_map(|issued| state.find_holder(&issued.holder));
         let handed = self
             .transferred
             .filter(|(other, _, _)| overlaps(other.as_str(), resource.as_str()))

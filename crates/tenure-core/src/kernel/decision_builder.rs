@@ -247,7 +247,7 @@ impl<'a> DecisionBuilder<'a> {
             leases.filter(move |lease| !lease.terms.mode.is_compatible(mode) && self.is_active(lease));
         let leases = leases.map(|lease| (self.state.holder_name(lease.holder), lease.terms.expires_at));
         let granted =
-            self.grants_overlapping(resource).filter(move |issued| !issued.mode.is_compatible(mode));
+            self.issued_leases_overlapping(resource).filter(move |issued| !issued.mode.is_compatible(mode));
         let granted = granted.map(|issued| (&issued.holder, issued.expires_at));
         let held = leases.chain(granted).map(|(holder, until)| Blocker { holder, until });
 
@@ -293,7 +293,7 @@ impl<'a> DecisionBuilder<'a> {
             Event::Renewed { lease, expires_at, .. } if *lease == fence => Some(*expires_at),
             _ => None,
         });
-        let issued = self.grants().find(|issued| issued.fence == fence);
+        let issued = self.issued_leases().find(|issued| issued.fence == fence);
         if let Some(issued) = issued {
             return Some((issued.expires_at, &issued.resource));
         }
@@ -340,7 +340,7 @@ impl<'a> DecisionBuilder<'a> {
         waiting.resources().for_each(|slot| self.mark_affected(Some(slot), state.resource_name(slot)));
     }
 
-    pub(super) fn grants(&self) -> impl Iterator<Item = &IssuedLease> {
+    pub(super) fn issued_leases(&self) -> impl Iterator<Item = &IssuedLease> {
         self.grant_indices.iter().filter_map(|index| match &self.events[*index] {
             Event::Issued(issued) => Some(issued),
             _ => None,
@@ -356,12 +356,15 @@ impl<'a> DecisionBuilder<'a> {
     }
 
     /// What this decision has granted so far that overlaps `resource`, or is on it.
-    pub(crate) fn grants_overlapping(&self, resource: &Resource) -> impl Iterator<Item = &IssuedLease> {
-        self.grants().filter(move |issued| overlaps(issued.resource.as_str(), resource.as_str()))
+    pub(crate) fn issued_leases_overlapping(
+        &self,
+        resource: &Resource,
+    ) -> impl Iterator<Item = &IssuedLease> {
+        self.issued_leases().filter(move |issued| overlaps(issued.resource.as_str(), resource.as_str()))
     }
 
-    pub(crate) fn grants_on(&self, resource: &Resource) -> impl Iterator<Item = &IssuedLease> {
-        self.grants().filter(move |issued| issued.resource == *resource)
+    pub(crate) fn issued_leases_on(&self, resource: &Resource) -> impl Iterator<Item = &IssuedLease> {
+        self.issued_leases().filter(move |issued| issued.resource == *resource)
     }
 }
 

@@ -118,7 +118,7 @@ fn play(limits: Limits, steps: &[(u64, AgentStep)]) {
                 let expected = AgentModel::from_state(&world.state, now)
                     .map(|model| model.outcome(&world.state, &declare));
                 let answer = world.decide_and_apply(&agent_command(AgentCommand::Declare(declare.clone())));
-                let verdict = check_outcome(&world, &declare, &answer);
+                let verdict = fail_unless_completed(&world, &declare, &answer);
                 assert!(expected.is_none_or(|expected| expected == verdict), "{expected:?}: {answer:?}");
             }
             AgentStep::Heartbeat { agent, back } => {
@@ -234,7 +234,11 @@ fn check_report(world: &mut AgentWorld, agent: u8, phase: AgentPhase, memory: Op
 }
 
 /// The verdict, and that it is true.
-fn check_outcome(world: &AgentWorld, declare: &DeclareManifest, answer: &CommandOutcome) -> ManifestOutcome {
+fn fail_unless_completed(
+    world: &AgentWorld,
+    declare: &DeclareManifest,
+    answer: &CommandOutcome,
+) -> ManifestOutcome {
     let answer = match answer {
         CommandOutcome::Agent(answer) => answer,
         CommandOutcome::Rejected(rejection) => return outcome_of_rejection(rejection),

@@ -9,7 +9,7 @@ mod observer;
 mod pipelined_writes;
 mod random;
 mod reply_durability;
-mod restore;
+mod restored_copy;
 mod runtime;
 mod scenario;
 mod scenario_syntax;

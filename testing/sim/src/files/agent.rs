@@ -302,7 +302,7 @@ impl FilesScenario {
         log.record_coverage("agent's process died");
         agent.is_alive = false;
         let ids = [agent.id(0), agent.id(1), agent.id(GUARD_ACTOR)];
-        ids.iter().for_each(|id| self.host.model_mut().files_mut().record_process_exit(id.clone()));
+        ids.iter().for_each(|id| self.host.ledger_model_mut().files_mut().record_process_exit(id.clone()));
         if self.rng.percent(60) {
             self.end(vec![ids[0].clone(), ids[GUARD_ACTOR].clone()], FileSessionEnd::Died);
         }

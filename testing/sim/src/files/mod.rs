@@ -164,7 +164,7 @@ impl FilesScenario {
                     self.in_flight.insert(caller, request);
                     return self.step_server(Input::Request { caller, command }, log);
                 }
-                self.host.model_mut().files_mut().end_request(request.request);
+                self.host.ledger_model_mut().files_mut().end_request(request.request);
             }
             ScenarioEvent::ReplyArrives { by, answer, stamp } => self.handle_answer(&by, &answer, stamp, log),
             ScenarioEvent::ServerStarts { at } if self.server_start == Some(at) => {
@@ -198,7 +198,7 @@ impl FilesScenario {
         let request = self.last_request;
         if let Some(at) = self.delivery_time() {
             if let Some((asking, living)) = checked {
-                self.host.model_mut().files_mut().record_liveness_check(request, asking, living);
+                self.host.ledger_model_mut().files_mut().record_liveness_check(request, asking, living);
             }
             let command = Command::File(Box::new(command));
             self.queue.schedule(

@@ -73,7 +73,7 @@ impl FilesScenario {
     /// What a session is told is durable.
     fn deliver_answer(&mut self, request: InFlightRequest, reply: Reply) -> InvariantResult {
         let Reply::Answered { answer, stamp } = reply else { return Ok(()) };
-        self.host.model_mut().files_mut().end_request(request.request);
+        self.host.ledger_model_mut().files_mut().end_request(request.request);
         if let CommandOutcome::File(answer) = &answer
             && let FileOutcome::Granted { leases, .. } = &**answer
         {

@@ -183,7 +183,7 @@ impl ServerMachine {
     }
 
     /// The same, to be told what only the world knows.
-    pub fn model_mut(&mut self) -> &mut LedgerModel {
+    pub fn ledger_model_mut(&mut self) -> &mut LedgerModel {
         &mut self.model
     }
 

@@ -133,7 +133,7 @@ pub(super) fn has_active_attempt(decision: &DecisionBuilder<'_>, agent: &Holder)
     let is_waiting = || wait_entries_of(decision, agent).next().is_some();
     let died_before = || decision.state.agent(agent).is_some_and(|agent| agent.retry_at.is_some());
     let died = || decision.apis.agents.aborted.contains_key(agent) || died_before();
-    let gets = || decision.grants().any(|issued| issued.holder == *agent);
+    let gets = || decision.issued_leases().any(|issued| issued.holder == *agent);
     !decision.active_leases_of(agent).is_empty() || gets() || is_waiting() || died()
 }
 

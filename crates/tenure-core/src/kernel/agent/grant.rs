@@ -17,12 +17,12 @@ pub(super) fn grant(
     requests: &[LeaseRequest],
     ticket: Option<Ticket>,
 ) -> Vec<Fence> {
-    let before = decision.grants().count();
+    let before = decision.issued_leases().count();
     let leases =
         requests.iter().map(|request| grant_one(decision, agent, principal, request, ticket)).collect();
     if let Some(ticket) = ticket {
         // A wait ends with the first lease that is issued for it. Where none is, it has to be said.
-        if decision.grants().count() == before {
+        if decision.issued_leases().count() == before {
             end_wait(decision, ticket, AgentWaitEnd::Served);
         }
         mark_wait_ended(decision, ticket);
@@ -69,7 +69,7 @@ fn grant_one(
         );
     }
     // It may have got it in this very decision, for another manifest of its own.
-    let got = decision.grants_on(&request.resource).filter(|issued| issued.holder == *agent).last();
+    let got = decision.issued_leases_on(&request.resource).filter(|issued| issued.holder == *agent).last();
     if let Some((fence, mode)) = got.map(|issued| (issued.fence, issued.mode)) {
         if mode.covers(request.mode) {
             return fence;
@@ -121,7 +121,7 @@ pub(super) fn final_outcome(
 /// Another wait of the same agent may have made a lease stronger since: that is another lease.
 fn final_grant(decision: &DecisionBuilder<'_>, leases: &[Fence]) -> AgentOutcome {
     let next = |fence: &Fence| {
-        let successor = decision.grants().find(|issued| issued.continues == Some(*fence));
+        let successor = decision.issued_leases().find(|issued| issued.continues == Some(*fence));
         successor.map(|issued| issued.fence)
     };
     let last = |fence: &Fence| std::iter::successors(Some(*fence), next).last().unwrap_or(*fence);

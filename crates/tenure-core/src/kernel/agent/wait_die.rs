@@ -149,7 +149,8 @@ fn conflicting_holders(
     let leases = decision.state.leases_overlapping(resource);
     let leases = leases.filter(|lease| !lease.terms.mode.is_compatible(mode) && decision.is_active(lease));
     let leases = leases.map(|lease| decision.state.holder_name(lease.holder).clone());
-    let granted = decision.grants_overlapping(resource).filter(|issued| !issued.mode.is_compatible(mode));
+    let granted =
+        decision.issued_leases_overlapping(resource).filter(|issued| !issued.mode.is_compatible(mode));
     let held: Vec<Holder> = leases.chain(granted.map(|issued| issued.holder.clone())).collect();
     held.into_iter()
 }

@@ -264,7 +264,7 @@ fn own_lease(
             && *state.holder_name(lease.holder) == acquire.holder
     });
     let served = || {
-        let mut granted = decision.grants_on(resource);
+        let mut granted = decision.issued_leases_on(resource);
         granted.find(|issued| issued.mode == request.mode && issued.holder == acquire.holder)
     };
     own.map(|lease| (lease.fence, lease.terms.expires_at))

@@ -58,7 +58,7 @@ fn first_blocker(
         return Some((state.holder_name(other.holder).clone(), other.terms.expires_at));
     }
     // Whoever was let in on the way, by a wait or a lease that was found to be over.
-    let mut served = decision.grants_overlapping(resource);
+    let mut served = decision.issued_leases_overlapping(resource);
     if let Some(issued) = served.find(|issued| !issued.mode.is_compatible(change.mode)) {
         return Some((issued.holder.clone(), issued.expires_at));
     }

@@ -3,7 +3,7 @@
 use thiserror::Error;
 
 use super::entry::{
-    HolderEntry, HolderIdlePeriod, LeaseEntry, LeaseTerms, PrincipalEntry, QueueEntry, ResourceEntry,
+    HolderIdlePeriod, KnownHolder, LeaseEntry, LeaseTerms, PrincipalEntry, QueueEntry, ResourceEntry,
     SmallList,
 };
 use super::holder_leases::HolderLeases;
@@ -341,7 +341,7 @@ impl KernelState {
             };
             self.principals.get_or_insert(self.principals.look_up(principal.as_str()), new_entry)
         });
-        let slot = self.holders.get_or_insert(spot, || HolderEntry {
+        let slot = self.holders.get_or_insert(spot, || KnownHolder {
             name: name.clone(),
             principal,
             leases: HolderLeases::default(),

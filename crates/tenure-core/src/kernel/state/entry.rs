@@ -85,7 +85,7 @@ impl TicketQueue {
 
 /// Somebody who holds or waits, or did within the last day.
 #[derive(Debug, Clone)]
-pub(crate) struct HolderEntry {
+pub(crate) struct KnownHolder {
     pub(crate) name: Holder,
     pub(crate) principal: Slot,
     pub(crate) leases: HolderLeases,
@@ -179,7 +179,7 @@ impl NamedEntry for ResourceEntry {
     }
 }
 
-impl NamedEntry for HolderEntry {
+impl NamedEntry for KnownHolder {
     fn name(&self) -> &str {
         self.name.as_str()
     }
@@ -201,6 +201,6 @@ mod tests {
     fn entry_sizes_do_not_grow() {
         assert_eq!(size_of::<LeaseEntry>(), 96);
         assert_eq!(size_of::<ResourceEntry>(), 48);
-        assert_eq!(size_of::<HolderEntry>(), 120);
+        assert_eq!(size_of::<KnownHolder>(), 120);
     }
 }

@@ -40,7 +40,7 @@ pub use view::{LeaseView, QueueTicketView};
 pub use work_leases::WorkLease;
 
 use self::agents::AgentStore;
-use self::entry::{HolderEntry, HolderIdlePeriod, PrincipalEntry, ResourceEntry};
+use self::entry::{HolderIdlePeriod, KnownHolder, PrincipalEntry, ResourceEntry};
 use self::expiry_index::ExpiryIndex;
 use self::fence_index::FenceIndex;
 use self::files::FileStore;
@@ -75,7 +75,7 @@ pub struct KernelState {
     expiries: ExpiryIndex,
     resources: NameTable<ResourceEntry>,
     overlaps: OverlapIndex<Slot>,
-    holders: NameTable<HolderEntry>,
+    holders: NameTable<KnownHolder>,
     /// Those who hold and wait for nothing, by the number of their rest.
     idle_holders: BTreeMap<u64, Slot>,
     last_idle_number: u64,

@@ -1,7 +1,7 @@
 //! Puts things in and takes them out, and leaves every other byte.
 
 use super::scanner::Node;
-use super::value::{Json, Layout, member};
+use super::value::{Json, JsonLayout, member};
 
 /// The document with a new last member in `object`.
 pub fn insert_member(text: &str, object: &Node, key: &str, value: &Json) -> String {
@@ -27,7 +27,7 @@ pub fn remove(text: &str, container: &Node, index: usize) -> String {
     format!("{}{}", &text[..gone.start], &text[gone.end..])
 }
 
-fn insert(text: &str, container: &Node, write: impl Fn(&Layout, &str) -> String) -> String {
+fn insert(text: &str, container: &Node, write: impl Fn(&JsonLayout, &str) -> String) -> String {
     let layout = layout(text);
     let places = container.element_spans();
     let (Some(first), Some(last)) = (places.first(), places.last()) else {
@@ -38,12 +38,12 @@ fn insert(text: &str, container: &Node, write: impl Fn(&Layout, &str) -> String)
         // One thing on a line: ours gets its own, indented as theirs.
         Some(end) => {
             let indent = &lead[end + 1..];
-            let layout = Layout { indent: layout.indent.or(Some("  ".to_owned())), ..layout };
+            let layout = JsonLayout { indent: layout.indent.or(Some("  ".to_owned())), ..layout };
             format!(",{}{indent}{}", layout.line_end, write(&layout, indent))
         }
         // All on one line: ours too.
         None => {
-            let layout = Layout { indent: None, ..layout };
+            let layout = JsonLayout { indent: None, ..layout };
             format!(",{}{}", if layout.has_spaces { " " } else { "" }, write(&layout, ""))
         }
     };
@@ -51,7 +51,12 @@ fn insert(text: &str, container: &Node, write: impl Fn(&Layout, &str) -> String)
 }
 
 /// Into an empty container.
-fn fill(text: &str, container: &Node, layout: &Layout, write: impl Fn(&Layout, &str) -> String) -> String {
+fn fill(
+    text: &str,
+    container: &Node,
+    layout: &JsonLayout,
+    write: impl Fn(&JsonLayout, &str) -> String,
+) -> String {
     let inside = match &layout.indent {
         Some(unit) => {
             let line = &text[..container.span.start];
@@ -71,7 +76,7 @@ fn fill(text: &str, container: &Node, layout: &Layout, write: impl Fn(&Layout, &
 }
 
 /// How the document is laid out, seen from its first line that is indented.
-fn layout(text: &str) -> Layout {
+fn layout(text: &str) -> JsonLayout {
     let line_end = if text.contains("\r\n") { "\r\n" } else { "\n" };
     let body = text.trim();
     let is_one_line = !body.contains('\n') && body.len() > 2;
@@ -81,7 +86,7 @@ fn layout(text: &str) -> Layout {
         (width > 0 && !rest.trim().is_empty()).then(|| line[..width].to_owned())
     });
     let unit = if is_one_line { None } else { Some(indented.unwrap_or_else(|| "  ".to_owned())) };
-    Layout { indent: unit, line_end, has_spaces: body.contains("\": ") }
+    JsonLayout { indent: unit, line_end, has_spaces: body.contains("\": ") }
 }
 
 #[cfg(test)]

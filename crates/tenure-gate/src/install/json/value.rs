@@ -11,7 +11,7 @@ pub enum Json {
 
 /// How a document is laid out, as far as it shows.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Layout {
+pub struct JsonLayout {
     /// What one level is indented by; nothing if everything stands on one line.
     pub indent: Option<String>,
     pub line_end: &'static str,
@@ -25,7 +25,7 @@ impl Json {
     }
 
     /// As text that stands at `indent`, or on one line.
-    pub fn write(&self, layout: &Layout, indent: &str) -> String {
+    pub fn write(&self, layout: &JsonLayout, indent: &str) -> String {
         match self {
             Json::Text(text) => quoted(text),
             Json::Number(number) => number.to_string(),
@@ -56,7 +56,7 @@ impl Json {
 }
 
 /// `"key": value`, as this document would have it.
-pub fn member(key: &str, value: &Json, layout: &Layout, indent: &str) -> String {
+pub fn member(key: &str, value: &Json, layout: &JsonLayout, indent: &str) -> String {
     let colon = if layout.indent.is_some() || layout.has_spaces { ": " } else { ":" };
     format!("{}{colon}{}", quoted(key), value.write(layout, indent))
 }
@@ -64,7 +64,7 @@ pub fn member(key: &str, value: &Json, layout: &Layout, indent: &str) -> String 
 fn render_elements<T>(
     items: &[T],
     [open, close]: [char; 2],
-    layout: &Layout,
+    layout: &JsonLayout,
     indent: &str,
     write: impl Fn(&T, &str) -> String,
 ) -> String {

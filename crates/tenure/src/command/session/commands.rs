@@ -68,7 +68,7 @@ impl Start {
             Some(session) => format.print(session, view::fields)?,
             None => format.print(&accepted, view::accepted_intent_table)?,
         }
-        session.map_or(Ok(()), |session| wait::check_outcome(&session))
+        session.map_or(Ok(()), |session| wait::fail_unless_completed(&session))
     }
 
     fn request(self) -> IntentRequest {
@@ -197,7 +197,7 @@ impl Show {
             false => Ok(client.intent_session(&self.id).await?),
         })?;
         self.format.print(&session, view::fields)?;
-        if self.wait { wait::check_outcome(&session) } else { Ok(()) }
+        if self.wait { wait::fail_unless_completed(&session) } else { Ok(()) }
     }
 }
 

@@ -32,7 +32,7 @@ pub async fn wait_until(client: &Client, id: &str, goal: SessionGoal) -> Result<
 }
 
 /// Whether what was wanted is shown: the exit code says it, and what was printed says why.
-pub fn check_outcome(session: &IntentSessionView) -> Result<(), Failure> {
+pub fn fail_unless_completed(session: &IntentSessionView) -> Result<(), Failure> {
     let is_good = session.state != "ENDED" || session.outcome.as_deref() == Some("COMPLETED");
     if is_good { Ok(()) } else { Err(Failure::silent(exit::NO)) }
 }

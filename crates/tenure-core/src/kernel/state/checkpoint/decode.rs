@@ -11,7 +11,7 @@ use crate::kernel::name::{Holder, Principal, Resource};
 use crate::kernel::newtypes::{Fence, IdempotencyKey, LedgerTag, Tick, Ticket};
 use crate::kernel::outcome::LeaseEnd;
 use crate::kernel::state::entry::{
-    HolderEntry, HolderIdlePeriod, LeaseEntry, LeaseTerms, PrincipalEntry, ResourceEntry, SmallList,
+    HolderIdlePeriod, KnownHolder, LeaseEntry, LeaseTerms, PrincipalEntry, ResourceEntry, SmallList,
 };
 use crate::kernel::state::holder_leases::HolderLeases;
 use crate::kernel::state::retention::{EndedLease, IdempotencyEntry, IdempotencyKeys, IdempotencyOutcome};
@@ -319,7 +319,7 @@ impl CheckpointDecoder<'_> {
 
     fn new_holder(&mut self, name: Holder, principal: Slot, rest: Option<HolderIdlePeriod>) -> Slot {
         let (leases, tickets) = (HolderLeases::default(), Default::default());
-        self.state.holders.push(HolderEntry { name, principal, leases, tickets, idle: rest })
+        self.state.holders.push(KnownHolder { name, principal, leases, tickets, idle: rest })
     }
 
     /// From here on, everything is found by its name.

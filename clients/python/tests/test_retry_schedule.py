@@ -1,6 +1,6 @@
 """The retry schedule of an agent after each verdict, with an explicit clock."""
 
-from tenure.retry import RetrySchedule
+from tenure.retry_schedule import RetrySchedule
 
 WAIT = {"verdict": "WAIT", "blockedBy": ["bob"]}
 
