@@ -31,7 +31,7 @@ impl Sim {
 ///
 /// A timing is a benchmark, never a test: `cargo xtask test` builds the benchmarks and does not run them.
 #[derive(clap::Args)]
-pub struct Bench {
+pub struct BenchCommand {
     #[command(subcommand)]
     subject: Subject,
 }
@@ -53,7 +53,7 @@ struct BenchArguments {
     arguments: Vec<String>,
 }
 
-impl Bench {
+impl BenchCommand {
     pub fn run(&self, workspace: &Workspace) -> Result<(), TaskError> {
         let (package, bench, own) = match &self.subject {
             Subject::Core(own) => ("tenure-core", "core", own),

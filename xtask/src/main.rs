@@ -44,7 +44,7 @@ enum Command {
     Python(clients::Python),
     Sim(cargo::Sim),
     Surface(surface::Arguments),
-    Bench(cargo::Bench),
+    Bench(cargo::BenchCommand),
     Bugs(bugs::Arguments),
     Figures(figures::Arguments),
     #[command(name = "fresh")]

@@ -22,7 +22,7 @@ pub(crate) fn format_unix_ms(unix_ms: u64) -> String {
 }
 
 /// A tick as RFC 3339 in UTC, with milliseconds. It decides nothing.
-pub(crate) fn format_tick(state: &KernelState, tick: Tick) -> String {
+pub(crate) fn tick_to_rfc3339(state: &KernelState, tick: Tick) -> String {
     state.clock().map_or_else(
         || format_tick_with_anchor(ClockAnchor::default(), Tick(0)),
         |clock| format_tick_with_anchor(clock.anchor, tick),

@@ -108,7 +108,7 @@ impl std::fmt::Display for Table {
 }
 
 /// A tick as RFC 3339 in UTC with milliseconds, by the ledger's own anchor. It decides nothing.
-pub fn format_tick(anchor: ClockAnchor, tick: Tick) -> String {
+pub fn tick_to_rfc3339(anchor: ClockAnchor, tick: Tick) -> String {
     format_wall_time(anchor.wall_time_of(tick))
 }
 
@@ -171,7 +171,7 @@ mod tests {
     #[test]
     fn tick_is_formatted_as_a_time_by_the_anchor() {
         let anchor = ClockAnchor { tick: Tick(5_000_000), wall: 1_700_000_000_000_000_000 };
-        assert_eq!(format_tick(anchor, Tick(5_001_500)), "2023-11-14T22:13:20.001Z");
-        assert_eq!(format_tick(anchor, Tick(4_000_000)), "2023-11-14T22:13:19.000Z");
+        assert_eq!(tick_to_rfc3339(anchor, Tick(5_001_500)), "2023-11-14T22:13:20.001Z");
+        assert_eq!(tick_to_rfc3339(anchor, Tick(4_000_000)), "2023-11-14T22:13:19.000Z");
     }
 }

@@ -126,12 +126,12 @@ impl Scenario for RandomScenario {
             if self.has_pending_write {
                 self.complete_write(WriteResult::Written, log)?;
             }
-            if self.host.model().is_idle() && !self.has_pending_write {
+            if self.host.ledger_model().is_idle() && !self.has_pending_write {
                 break;
             }
             self.advance_to_next_deadline(log)?;
         }
-        ensure(self.host.model().is_idle(), || "something is held or waited for, for ever".into())?;
+        ensure(self.host.ledger_model().is_idle(), || "something is held or waited for, for ever".into())?;
         self.host.check_state_against_reducer()
     }
 }
@@ -148,7 +148,9 @@ impl RandomScenario {
                     self.check_answer(caller, reply, log)?;
                 }
                 Effect::Served { leases, .. } => {
-                    leases.iter().try_for_each(|lease| self.host.model().check_acknowledged(*lease))?;
+                    leases
+                        .iter()
+                        .try_for_each(|lease| self.host.ledger_model().check_acknowledged(*lease))?;
                 }
                 Effect::Unserved { .. } | Effect::ServedTooLate { .. } => {}
                 Effect::StepDown(_) => self.has_pending_write = false,
@@ -162,7 +164,7 @@ impl RandomScenario {
             return ensure(false, || format!("{caller:?} is answered twice, or was never there"));
         };
         let Reply::Answered { answer: CommandOutcome::Granted { leases }, .. } = reply else { return Ok(()) };
-        leases.iter().try_for_each(|lease| self.host.model().check_acknowledged(*lease))?;
+        leases.iter().try_for_each(|lease| self.host.ledger_model().check_acknowledged(*lease))?;
         let Command::Acquire(acquire) = command else { return Ok(()) };
         ensure(acquire.requests.len() == leases.len(), || {
             format!("{caller:?}: a part of what was asked for")
@@ -171,7 +173,7 @@ impl RandomScenario {
             if !request.alternatives.is_empty() {
                 log.record_coverage("any one of several granted");
             }
-            let live = self.host.model().active_leases().find(|(fence, ..)| fence == lease);
+            let live = self.host.ledger_model().active_leases().find(|(fence, ..)| fence == lease);
             let is_requested =
                 live.is_none_or(|(_, found, _)| request.resources().any(|resource| resource == found));
             ensure(is_requested, || format!("{caller:?}: {lease:?} is not on what was asked for"))?;
@@ -182,7 +184,7 @@ impl RandomScenario {
         let before = self.granted.insert(place, leases.clone()).filter(|before| *before != leases);
         for lease in before.into_iter().flatten() {
             let kept_until =
-                self.host.model().ended_at(lease).map(|ended| ended.saturating_add(KEY_RETENTION));
+                self.host.ledger_model().ended_at(lease).map(|ended| ended.saturating_add(KEY_RETENTION));
             let forgotten = kept_until.is_some_and(|until| until <= now);
             ensure(forgotten, || format!("{lease:?} was granted under a key that now gives {leases:?}"))?;
         }
@@ -292,7 +294,7 @@ impl RandomScenario {
 
     /// Mostly one that lives; sometimes one that is over, or never was.
     fn any_lease(&mut self) -> Fence {
-        let live: Vec<Fence> = self.host.model().active_leases().map(|(fence, ..)| fence).collect();
+        let live: Vec<Fence> = self.host.ledger_model().active_leases().map(|(fence, ..)| fence).collect();
         if !live.is_empty() && self.rng.percent(85) {
             return *self.rng.pick(&live);
         }

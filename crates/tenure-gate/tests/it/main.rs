@@ -25,7 +25,7 @@ mod paths_errors;
 mod paths_mounts;
 mod paths_random;
 mod paths_random_tree;
-mod paths_trees;
+mod paths_worktrees;
 mod process_agents;
 mod process_liveness;
 mod process_open_files;

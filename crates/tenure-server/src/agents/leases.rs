@@ -18,7 +18,7 @@ use tenure_core::rules::time::is_expired;
 
 use super::{parse, submit, view};
 use crate::app::App;
-use crate::clock::format_tick;
+use crate::clock::tick_to_rfc3339;
 use crate::http::auth::Caller;
 use crate::http::body::JsonBody;
 use crate::http::fields::Fields;
@@ -57,7 +57,7 @@ pub(super) async fn heartbeat(
             match outcome {
                 HeartbeatOutcome::Active(until) => response.renewed.push(HeartbeatRenewal {
                     id,
-                    expires_at: format_tick(state, until),
+                    expires_at: tick_to_rfc3339(state, until),
                     remaining_ms: until.since(stamp).as_millis(),
                 }),
                 HeartbeatOutcome::Ended(end) => {
@@ -201,10 +201,10 @@ fn reconciled_lease(
         remaining_ms: if end.is_some() { 0 } else { expires_at.since(now).as_millis() },
         resource: Some(resource.as_str().to_owned()),
         predicate: Some(mode.as_str().to_owned()),
-        expires_at: Some(format_tick(state, expires_at)),
+        expires_at: Some(tick_to_rfc3339(state, expires_at)),
         fence: Some(fence.0),
         end: end.map(|(end, _)| end_reason_name(end).to_owned()),
-        ended_at: end.map(|(_, at)| format_tick(state, at)),
+        ended_at: end.map(|(_, at)| tick_to_rfc3339(state, at)),
         held_by,
     }
 }

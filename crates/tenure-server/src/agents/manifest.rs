@@ -10,7 +10,7 @@ use tenure_core::kernel::{AgentCommand, AgentOutcome, DeclareManifest, Fence, Ho
 
 use super::{AgentSettings, intent_list, parse, submit, view};
 use crate::app::App;
-use crate::clock::format_tick;
+use crate::clock::tick_to_rfc3339;
 use crate::denial_log::RequestSummary;
 use crate::http::auth::Caller;
 use crate::http::body::ManifestBody;
@@ -132,7 +132,7 @@ fn manifest_verdict(
             }
             AgentOutcome::Wait { position, until, blocked_by, .. } => ManifestVerdict::Wait {
                 wait_timeout_ms: until.since(stamp).as_millis(),
-                wait_until: format_tick(state, until),
+                wait_until: tick_to_rfc3339(state, until),
                 position,
                 blocked_by: view::holder_names(&blocked_by),
             },

@@ -6,7 +6,7 @@ use tenure_core::kernel::{
 };
 use tenure_core::rules::time::{is_expired, remaining};
 
-use crate::clock::format_tick;
+use crate::clock::tick_to_rfc3339;
 use crate::http::auth::Caller;
 
 /// The lease with this number, dead or alive, as it is at `at`.
@@ -20,8 +20,8 @@ pub(super) fn lease(state: &KernelState, fence: Fence, at: Tick) -> Option<Agent
         resource: ended.resource.as_str().to_owned(),
         predicate: ended.terms.mode.as_str().to_owned(),
         agent_id: ended.holder.as_str().to_owned(),
-        acquired_at: format_tick(state, ended.terms.issued_at),
-        expires_at: format_tick(state, ended.terms.expires_at),
+        acquired_at: tick_to_rfc3339(state, ended.terms.issued_at),
+        expires_at: tick_to_rfc3339(state, ended.terms.expires_at),
         ttl: ended.terms.ttl.as_millis(),
         fence: fence.0,
         remaining_ms: 0,
@@ -35,8 +35,8 @@ pub(super) fn active_lease(state: &KernelState, lease: &LeaseView<'_>, at: Tick)
         resource: lease.resource.as_str().to_owned(),
         predicate: lease.terms.mode.as_str().to_owned(),
         agent_id: lease.holder.as_str().to_owned(),
-        acquired_at: format_tick(state, lease.terms.issued_at),
-        expires_at: format_tick(state, lease.terms.expires_at),
+        acquired_at: tick_to_rfc3339(state, lease.terms.issued_at),
+        expires_at: tick_to_rfc3339(state, lease.terms.expires_at),
         ttl: lease.terms.ttl.as_millis(),
         fence: lease.fence.0,
         remaining_ms: remaining(at.0, lease.terms.expires_at.0) / 1_000,
@@ -69,7 +69,7 @@ pub(super) fn agent(
         state: agent.phase.map(|phase| phase.as_str().to_owned()),
         priority_timestamp: agent.priority,
         epoch: agent.epoch,
-        changed_at: format_tick(state, agent.changed_at),
+        changed_at: tick_to_rfc3339(state, agent.changed_at),
         leases,
         waits: pending_views,
         deaths: agent.abort_count,
@@ -93,8 +93,8 @@ fn wait(state: &KernelState, caller: &Caller, pending: &kernel::AgentWait, now: 
     let blocked_by = unique_holder_names(ahead);
     (!requested.is_empty()).then(|| AgentWait {
         wants: requested,
-        since: format_tick(state, pending.at),
-        wait_until: format_tick(state, pending.until),
+        since: tick_to_rfc3339(state, pending.at),
+        wait_until: tick_to_rfc3339(state, pending.until),
         blocked_by,
     })
 }

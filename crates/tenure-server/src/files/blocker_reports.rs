@@ -14,7 +14,7 @@ use tenure_core::kernel::{
 use super::local_process::LocalProcess;
 use super::{liveness, resolve, spawn_blocking, view};
 use crate::app::App;
-use crate::clock::format_tick;
+use crate::clock::tick_to_rfc3339;
 use crate::http::auth::Caller;
 use crate::http::reply_error::unexpected;
 use crate::http::response::{HttpError, json};
@@ -143,8 +143,8 @@ impl ReportSnapshot {
             report: report.clone(),
             blocked: view::owner_of(state, &report.session),
             held_now_by: now,
-            times: [found.seen_at, report.at, found.at].map(|tick| format_tick(state, tick)),
-            closed_at: report.end.map(|(at, _)| format_tick(state, at)),
+            times: [found.seen_at, report.at, found.at].map(|tick| tick_to_rfc3339(state, tick)),
+            closed_at: report.end.map(|(at, _)| tick_to_rfc3339(state, at)),
         })
     }
 

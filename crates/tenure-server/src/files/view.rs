@@ -7,7 +7,7 @@ use tenure_gate::process::Liveness;
 
 use super::process_identity;
 use crate::app::App;
-use crate::clock::format_tick;
+use crate::clock::tick_to_rfc3339;
 
 pub(super) fn report_id(ticket: Ticket) -> String {
     format!("R-{}", ticket.0)
@@ -107,8 +107,8 @@ impl HeldFileSnapshot {
             root: None,
             resource: lease.resource.as_str().to_owned(),
             owner: unchecked_owner(&found),
-            acquired_at: format_tick(state, lease.terms.issued_at),
-            last_heartbeat_at: format_tick(state, seen_at),
+            acquired_at: tick_to_rfc3339(state, lease.terms.issued_at),
+            last_heartbeat_at: tick_to_rfc3339(state, seen_at),
             lease_state: if waiters.is_empty() { "OWNED" } else { "CONTENDED" }.to_owned(),
             held_ms: now.since(lease.terms.issued_at).as_millis(),
             idle_ms: now.since(seen_at).as_millis(),

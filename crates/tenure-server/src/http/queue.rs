@@ -15,7 +15,7 @@ use super::auth::Caller;
 use super::fields::parse_query;
 use super::response::{HttpError, json};
 use crate::app::App;
-use crate::clock::format_tick;
+use crate::clock::tick_to_rfc3339;
 
 /// Which resource a question is about.
 #[derive(Deserialize)]
@@ -123,7 +123,7 @@ fn waiter_view(
         holder: waiter.holder.as_str().to_owned(),
         mode: waiter.mode.map_or_else(String::new, |mode| mode.as_str().to_owned()),
         resources: names.map(str::to_owned).collect(),
-        since: format_tick(state, waiter.since),
+        since: tick_to_rfc3339(state, waiter.since),
         waited_ms: now.since(waiter.since).as_millis(),
         remaining_ms: remaining(now.0, waiter.until.0) / 1_000,
     }

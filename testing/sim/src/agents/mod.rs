@@ -123,8 +123,8 @@ impl Scenario for AgentsScenario {
         }
         let stuck = self.agents.iter().find(|agent| !agent.is_idle());
         ensure(stuck.is_none(), || format!("somebody never gets through: {stuck:?}"))?;
-        ensure(self.host.model().is_idle(), || {
-            let laws = self.host.model();
+        ensure(self.host.ledger_model().is_idle(), || {
+            let laws = self.host.ledger_model();
             format!("held or waited for, for ever: {:?}", laws.active_leases().collect::<Vec<_>>())
         })?;
         self.host.check_state_against_reducer()

@@ -51,7 +51,9 @@ impl AgentsScenario {
                     }
                 }
                 Effect::Served { leases, .. } => {
-                    leases.iter().try_for_each(|lease| self.host.model().check_acknowledged(*lease))?;
+                    leases
+                        .iter()
+                        .try_for_each(|lease| self.host.ledger_model().check_acknowledged(*lease))?;
                 }
                 Effect::Unserved { .. } | Effect::ServedTooLate { .. } => {}
                 Effect::StepDown(_) => {
@@ -76,7 +78,7 @@ impl AgentsScenario {
         if let CommandOutcome::Agent(answer) = &answer
             && let AgentOutcome::Granted { leases } = &**answer
         {
-            leases.iter().try_for_each(|lease| self.host.model().check_acknowledged(*lease))?;
+            leases.iter().try_for_each(|lease| self.host.ledger_model().check_acknowledged(*lease))?;
         }
         if let Some(at) = self.delivery_time(request.agent) {
             self.queue.schedule(at, ScenarioEvent::ReplyArrives { request, answer, stamp });

@@ -150,11 +150,14 @@ impl Scenario for ClientsScenario {
         while self.now < end {
             self.step(log)?;
         }
-        let is_idle = self.host.model().is_idle();
+        let is_idle = self.host.ledger_model().is_idle();
         ensure(is_idle, || {
-            format!("still held or waited for: {:?}", self.host.model().active_leases().collect::<Vec<_>>())
+            format!(
+                "still held or waited for: {:?}",
+                self.host.ledger_model().active_leases().collect::<Vec<_>>()
+            )
         })?;
-        let unfinished_session = self.host.model().sessions().active().next();
+        let unfinished_session = self.host.ledger_model().sessions().active().next();
         ensure(unfinished_session.is_none(), || format!("a session never ends: {unfinished_session:?}"))?;
         self.host.check_state_against_reducer()
     }
@@ -347,7 +350,7 @@ impl ClientsScenario {
     /// What a holder is told: how long its lease lives on from when its request came in.
     fn grant_outcome(&mut self, leases: &[Fence], stamp: Tick) -> Result<ReplyOutcome, Violation> {
         let fence = leases[0];
-        self.host.model().check_acknowledged(fence)?;
+        self.host.ledger_model().check_acknowledged(fence)?;
         let view = self.host.registrar().and_then(|registrar| registrar.state().lease(fence));
         let valid_for = view.map_or(TickDuration(0), |view| view.terms.expires_at.since(stamp));
         self.granted.extend(view.map(|view| (fence, view.resource.clone())));

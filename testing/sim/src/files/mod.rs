@@ -125,16 +125,16 @@ impl Scenario for FilesScenario {
         while self.now < end {
             if self.now >= next_sweep {
                 next_sweep = self.now + 5 * SECOND;
-                let all: Vec<Holder> = self.host.model().files().sessions().cloned().collect();
+                let all: Vec<Holder> = self.host.ledger_model().files().sessions().cloned().collect();
                 for session in all {
                     self.end(vec![session.clone()], self.end_reason(&session));
                 }
             }
             self.step(log)?;
         }
-        let files = self.host.model().files();
+        let files = self.host.ledger_model().files();
         ensure(files.is_idle(), || format!("sessions or files for ever: {files:?}"))?;
-        let laws = self.host.model();
+        let laws = self.host.ledger_model();
         ensure(laws.is_idle(), || format!("held for ever: {:?}", laws.active_leases().collect::<Vec<_>>()))?;
         self.host.check_state_against_reducer()
     }

@@ -50,7 +50,9 @@ impl FilesScenario {
                     }
                 }
                 Effect::Served { leases, .. } => {
-                    leases.iter().try_for_each(|lease| self.host.model().check_acknowledged(*lease))?;
+                    leases
+                        .iter()
+                        .try_for_each(|lease| self.host.ledger_model().check_acknowledged(*lease))?;
                 }
                 Effect::Unserved { .. } | Effect::ServedTooLate { .. } => {}
                 Effect::StepDown(_) => {
@@ -77,7 +79,7 @@ impl FilesScenario {
         if let CommandOutcome::File(answer) = &answer
             && let FileOutcome::Granted { leases, .. } = &**answer
         {
-            leases.iter().try_for_each(|lease| self.host.model().check_acknowledged(*lease))?;
+            leases.iter().try_for_each(|lease| self.host.ledger_model().check_acknowledged(*lease))?;
         }
         if let Some(by) = request.by
             && let Some(at) = self.delivery_time()

@@ -178,7 +178,7 @@ impl ServerMachine {
     }
 
     /// The model of what is durable.
-    pub fn model(&self) -> &LedgerModel {
+    pub fn ledger_model(&self) -> &LedgerModel {
         &self.model
     }
 

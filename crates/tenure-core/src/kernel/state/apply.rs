@@ -3,7 +3,7 @@
 use thiserror::Error;
 
 use super::entry::{
-    HolderIdlePeriod, KnownHolder, LeaseEntry, LeaseTerms, PrincipalEntry, QueueEntry, ResourceEntry,
+    HolderIdleSince, KnownHolder, LeaseEntry, LeaseTerms, PrincipalEntry, QueueEntry, ResourceEntry,
     SmallList,
 };
 use super::holder_leases::HolderLeases;
@@ -360,7 +360,7 @@ impl KernelState {
         let entry = self.holders.get_mut(slot);
         if entry.leases.is_empty() && entry.tickets.is_empty() {
             self.last_idle_number += 1;
-            let rest = HolderIdlePeriod { since: at, number: self.last_idle_number };
+            let rest = HolderIdleSince { since: at, number: self.last_idle_number };
             entry.idle = Some(rest);
             // It may have held a million.
             entry.leases = HolderLeases::default();

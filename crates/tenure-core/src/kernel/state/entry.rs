@@ -91,12 +91,12 @@ pub(crate) struct KnownHolder {
     pub(crate) leases: HolderLeases,
     pub(crate) tickets: BTreeSet<Ticket>,
     /// There while it holds and waits for nothing.
-    pub(crate) idle: Option<HolderIdlePeriod>,
+    pub(crate) idle: Option<HolderIdleSince>,
 }
 
 /// A time without leases and waits. The number tells two rests within one tick apart.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct HolderIdlePeriod {
+pub(crate) struct HolderIdleSince {
     pub(crate) since: Tick,
     pub(crate) number: u64,
 }

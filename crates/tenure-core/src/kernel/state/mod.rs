@@ -40,7 +40,7 @@ pub use view::{LeaseView, QueueTicketView};
 pub use work_leases::WorkLease;
 
 use self::agents::AgentStore;
-use self::entry::{HolderIdlePeriod, KnownHolder, PrincipalEntry, ResourceEntry};
+use self::entry::{HolderIdleSince, KnownHolder, PrincipalEntry, ResourceEntry};
 use self::expiry_index::ExpiryIndex;
 use self::fence_index::FenceIndex;
 use self::files::FileStore;
@@ -344,7 +344,7 @@ impl KernelState {
         let Some(slot) = slot else { return true };
         let entry = self.holders.get(slot);
         let free_again =
-            |rest: HolderIdlePeriod| is_expired(now.0, rest.since.saturating_add(HOLDER_RETENTION).0);
+            |rest: HolderIdleSince| is_expired(now.0, rest.since.saturating_add(HOLDER_RETENTION).0);
         self.principals.get(entry.principal).name == *principal || entry.idle.is_some_and(free_again)
     }
 

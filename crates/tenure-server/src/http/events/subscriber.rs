@@ -18,7 +18,7 @@ use super::event_buffer::{BufferRead, EventBuffer};
 use super::event_format::EventFormat;
 use super::filter::Filter;
 use super::history::{History, HistoryBatch};
-use crate::clock::format_tick;
+use crate::clock::tick_to_rfc3339;
 
 /// Whoever hears nothing for longer than this may take the connection for dead.
 pub(super) const HEARTBEAT: Duration = Duration::from_secs(15);
@@ -78,7 +78,7 @@ impl EventSubscriber {
                 EventWriter { chunks: sender, next_heartbeat_at: Instant::now() + heartbeat, heartbeat };
             if let StreamEnd::Resync(why) = self.run(&mut writer).await {
                 let now = self.view.now();
-                let at = self.view.read(|state| format_tick(state, now));
+                let at = self.view.read(|state| tick_to_rfc3339(state, now));
                 let words = self.format.resync(self.epoch, self.after, at, why);
                 *final_chunk.lock() = Some(words);
             }

@@ -16,7 +16,7 @@ use super::leases::{active_lease, ended_lease};
 use super::queue::{parse_resource_query, waiters};
 use super::response::{HttpError, json};
 use crate::app::App;
-use crate::clock::format_tick;
+use crate::clock::tick_to_rfc3339;
 use crate::denial_log;
 
 /// Explain the state of a resource.
@@ -49,8 +49,9 @@ pub(super) async fn explain(
             last_end: last_end(state, &resource, now),
             words: Vec::new(),
         };
-        let held_back =
-            state.restore_quarantine_until(now).map(|until| (format_tick(state, until), until.since(now)));
+        let held_back = state
+            .restore_quarantine_until(now)
+            .map(|until| (tick_to_rfc3339(state, until), until.since(now)));
         explanation.words = messages::describe(&explanation, held_back);
         explanation
     });
@@ -81,7 +82,7 @@ fn last_end(state: &kernel::KernelState, resource: &Resource, now: Tick) -> Opti
 
 fn denial_view(state: &kernel::KernelState, refused: &denial_log::Denial, now: Tick) -> DenialView {
     DenialView {
-        at: format_tick(state, refused.at),
+        at: tick_to_rfc3339(state, refused.at),
         ago_ms: now.since(refused.at).as_millis(),
         code: refused.code,
         detail: refused.detail.clone(),

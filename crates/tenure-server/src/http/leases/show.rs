@@ -12,7 +12,7 @@ use tenure_core::rules::time::{is_expired, remaining};
 use super::release_and_revoke::RecallLookup;
 use super::{LeaseId, LeaseReference, named};
 use crate::app::App;
-use crate::clock::format_tick;
+use crate::clock::tick_to_rfc3339;
 use crate::http::auth::Caller;
 use crate::http::reply_error::{end_reason_name, not_found};
 use crate::http::response::{HttpError, json};
@@ -58,7 +58,7 @@ pub(super) fn active_lease_with_recalls<'a>(
 ) -> Lease {
     let shown = as_active(state, &lease, at);
     if is_expired(at.0, lease.terms.expires_at.0) {
-        ended_view(shown, LeaseEnd::Expired, format_tick(state, lease.terms.expires_at))
+        ended_view(shown, LeaseEnd::Expired, tick_to_rfc3339(state, lease.terms.expires_at))
     } else {
         Lease { recall: recalls.of(&lease), ..shown }
     }
@@ -74,8 +74,8 @@ fn as_active(state: &kernel::KernelState, lease: &LeaseView<'_>, at: Tick) -> Le
         fence: lease.fence.0,
         ttl_ms: lease.terms.ttl.as_millis(),
         remaining_ms: remaining(at.0, lease.terms.expires_at.0) / 1_000,
-        acquired_at: format_tick(state, lease.terms.issued_at),
-        expires_at: format_tick(state, lease.terms.expires_at),
+        acquired_at: tick_to_rfc3339(state, lease.terms.issued_at),
+        expires_at: tick_to_rfc3339(state, lease.terms.expires_at),
         renewal_count: lease.terms.renewals,
         labels: lease.terms.labels.iter().map(|(name, value)| (name.to_owned(), value.to_owned())).collect(),
         ended_at: None,
@@ -96,7 +96,11 @@ pub(in crate::http) fn ended_lease(state: &kernel::KernelState, lease: &EndedLea
         has_key: false,
         work: None,
     };
-    ended_view(as_active(state, &as_it_was, lease.ended_at), lease.end, format_tick(state, lease.ended_at))
+    ended_view(
+        as_active(state, &as_it_was, lease.ended_at),
+        lease.end,
+        tick_to_rfc3339(state, lease.ended_at),
+    )
 }
 
 /// The state of a lease that ended in this way.

@@ -7,7 +7,7 @@ use tenure_core::kernel::{
 use tenure_ledger::signing::KeyEntry;
 
 use super::{LogEntry, api_fields};
-use crate::output::{format_tick, format_wall_time};
+use crate::output::{format_wall_time, tick_to_rfc3339};
 
 type Fields = Map<String, Value>;
 
@@ -137,7 +137,7 @@ impl LogEntry<'_> {
     }
 
     fn time_of(&self, tick: Tick) -> String {
-        format_tick(self.anchor, tick)
+        tick_to_rfc3339(self.anchor, tick)
     }
 }
 

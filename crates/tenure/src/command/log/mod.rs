@@ -18,7 +18,7 @@ use tenure_registrar::runtime::{ReplayError, start_replay};
 pub use self::api_fields::work_authority_fields;
 use crate::configuration::LedgerLocation;
 use crate::failure::Failure;
-use crate::output::{buffered_stdout, format_tick};
+use crate::output::{buffered_stdout, tick_to_rfc3339};
 use crate::terminal_message::print_stderr;
 
 /// Shows what happened: every event of the ledger in order, one line each.
@@ -126,7 +126,7 @@ impl<'a> LogEntry<'a> {
     }
 
     fn time(&self) -> Option<String> {
-        self.event.as_ref().map(|event| format_tick(self.anchor, event.occurred_at()))
+        self.event.as_ref().map(|event| tick_to_rfc3339(self.anchor, event.occurred_at()))
     }
 
     fn as_line(&self) -> String {

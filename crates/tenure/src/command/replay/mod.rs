@@ -13,7 +13,7 @@ use self::historical_state::HistoricalState;
 use crate::configuration::LedgerLocation;
 use crate::exit;
 use crate::failure::Failure;
-use crate::output::{Format, Table, format_tick};
+use crate::output::{Format, Table, tick_to_rfc3339};
 
 mod historical_state;
 
@@ -116,7 +116,8 @@ fn as_text(past: &HistoricalState, at: Tick) -> String {
         ]);
     }
     let (live, expired, waiting) = counts(state, at);
-    let time = state.clock().map_or_else(String::new, |clock| format!(", {}", format_tick(clock.anchor, at)));
+    let time =
+        state.clock().map_or_else(String::new, |clock| format!(", {}", tick_to_rfc3339(clock.anchor, at)));
     let second = if past.is_cross_checked() { "; a second reader agrees" } else { "" };
     format!(
         "{table}At tick {}{time}: {live} live, {expired} over but not announced, {waiting} waiting, {} ended since event \
@@ -127,7 +128,7 @@ fn as_text(past: &HistoricalState, at: Tick) -> String {
 
 fn as_json(past: &HistoricalState, at: Tick) -> Value {
     let state = past.state();
-    let time = |tick| state.clock().map(|clock| format_tick(clock.anchor, tick));
+    let time = |tick| state.clock().map(|clock| tick_to_rfc3339(clock.anchor, tick));
     let lease = |lease: LeaseView<'_>| {
         let is_expired = is_expired(at.0, lease.terms.expires_at.0);
         json!({

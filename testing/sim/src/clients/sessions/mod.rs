@@ -159,7 +159,7 @@ impl ClientsScenario {
                 !worker.is_gone || worker.locally_valid_sessions(now).next().is_some() || number + 8 > hired
             });
         }
-        let laws = self.host.model();
+        let laws = self.host.ledger_model();
         let (remains, dead) = (sessions.stale_sessions(number, laws), sessions.dead_leader(number, laws));
         let seen =
             WorkerObservation { sessions: laws.sessions(), stale_sessions: remains, dead_leader: dead };
@@ -222,7 +222,7 @@ impl ClientsScenario {
         if let CommandOutcome::Intent(answer) = &answer
             && let IntentOutcome::Accepted { session, .. } = &**answer
         {
-            let known = self.host.model().sessions().has_session(session);
+            let known = self.host.ledger_model().sessions().has_session(session);
             ensure(known, || format!("{session} was acknowledged and is not durable"))?;
             self.sessions.acknowledged.push(session.clone());
         }

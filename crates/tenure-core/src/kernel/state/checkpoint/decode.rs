@@ -11,7 +11,7 @@ use crate::kernel::name::{Holder, Principal, Resource};
 use crate::kernel::newtypes::{Fence, IdempotencyKey, LedgerTag, Tick, Ticket};
 use crate::kernel::outcome::LeaseEnd;
 use crate::kernel::state::entry::{
-    HolderIdlePeriod, KnownHolder, LeaseEntry, LeaseTerms, PrincipalEntry, ResourceEntry, SmallList,
+    HolderIdleSince, KnownHolder, LeaseEntry, LeaseTerms, PrincipalEntry, ResourceEntry, SmallList,
 };
 use crate::kernel::state::holder_leases::HolderLeases;
 use crate::kernel::state::retention::{EndedLease, IdempotencyEntry, IdempotencyKeys, IdempotencyOutcome};
@@ -181,7 +181,7 @@ impl CheckpointDecoder<'_> {
             before = since;
             self.state.last_idle_number += 1;
             let number = self.state.last_idle_number;
-            let slot = self.new_holder(name, principal, Some(HolderIdlePeriod { since, number }));
+            let slot = self.new_holder(name, principal, Some(HolderIdleSince { since, number }));
             self.state.idle_holders.insert(number, slot);
         }
         Ok(())
@@ -317,7 +317,7 @@ impl CheckpointDecoder<'_> {
         found.copied().ok_or_else(|| self.reader.damaged(missing))
     }
 
-    fn new_holder(&mut self, name: Holder, principal: Slot, rest: Option<HolderIdlePeriod>) -> Slot {
+    fn new_holder(&mut self, name: Holder, principal: Slot, rest: Option<HolderIdleSince>) -> Slot {
         let (leases, tickets) = (HolderLeases::default(), Default::default());
         self.state.holders.push(KnownHolder { name, principal, leases, tickets, idle: rest })
     }
