@@ -197,7 +197,9 @@ fn lease_types(text: &str) -> Vec<&str> {
         } else if let Some((struct_name, is_identified, ends)) = &mut current {
             let field = name(&FIELD, line).unwrap_or_default();
             *is_identified |= ["fence", "lease_id", "renewals", "renewal_count"].contains(&field);
-            *ends |= ["expires", "remaining"].iter().any(|prefix| field.starts_with(prefix));
+            // A remaining budget is not a time.
+            *ends |= !line.ends_with(": Budget,")
+                && ["expires", "remaining"].iter().any(|prefix| field.starts_with(prefix));
             if line.trim_start() == "}" {
                 found.extend((*is_identified && *ends).then_some(*struct_name));
                 current = None;
@@ -255,6 +257,7 @@ mod tests {
     fn lease_type_has_an_identifier_and_an_expiry() {
         let text = "pub struct A {\n    pub fence: Fence,\n    pub(crate) expires_at: Tick,\n}\n\
                     struct B {\n    fence: Fence,\n}\npub(crate) struct C<'a> {\n    lease_id: &'a str,\n    remaining_ms: u64,\n}\n\
+                    struct E {\n    lease_id: String,\n    remaining: Budget,\n}\n\
                     #[cfg(test)]\nstruct D {\n    fence: Fence,\n    expires_at: Tick,\n}\n";
         assert_eq!(lease_types(text), ["A", "C"]);
     }
