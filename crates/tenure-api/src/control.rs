@@ -2,7 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-/// The control lease, as `GET /api/v1/control/status` tells it. The token is nowhere in it.
+/// The control lease, as `control.status` and `GET /api/v1/control/status` return it, and as part of what `control.acquire`
+/// returns and of `control.stateChanged`. The token is nowhere in it.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct ControlStatus {

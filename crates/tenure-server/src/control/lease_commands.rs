@@ -22,9 +22,7 @@ use tenure_registrar::Reply;
 use super::command_fields::CommandFields;
 use super::connection::{Connection, ConnectionLease, new_token};
 use super::controller::{RESOURCE, RegisteredConnection};
-use super::message::{
-    AcquireResponse, CommandError, HeartbeatAck, ReleaseResponse, StatusResponse, to_raw_json,
-};
+use super::message::{self, AcquireResponse, CommandError, HeartbeatAck, ReleaseResponse, to_raw_json};
 use super::reply_error::{command_error, unexpected};
 use crate::app::App;
 use crate::http::auth::Caller;
@@ -203,7 +201,7 @@ pub(super) fn status(app: &App) -> Box<RawValue> {
     let controller = &app.control.controller;
     let ttl_ms = whole_millis(controller.terms.ttl);
     controller.read(|held, now| {
-        to_raw_json(&StatusResponse::new(held, now, ttl_ms, controller.terms.heartbeat_interval_ms))
+        to_raw_json(&message::status(held, now, ttl_ms, controller.terms.heartbeat_interval_ms))
     })
 }
 

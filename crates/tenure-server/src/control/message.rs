@@ -1,7 +1,8 @@
-//! What a client of the device is told about the lease, field by field in the order that clients know.
+//! What a client of the device is told about the lease.
 
 use serde::Serialize;
 use serde_json::{Value, value::RawValue, value::to_raw_value};
+use tenure_api::ControlStatus;
 use tenure_control::rejection::SCOPE;
 use tenure_control::{ControlLease, ControlRejection, DeviceClock, Problem};
 use tenure_core::kernel::Tick;
@@ -12,43 +13,26 @@ use super::counters::CounterSnapshot;
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct AcquireResponse<'a> {
-    active: bool,
-    lease_id: &'a str,
+    #[serde(flatten)]
+    status: ControlStatus,
     lease_token: &'a str,
-    scope: &'a str,
-    owner_ws_client_id: u32,
-    owner_client_name: &'a str,
-    owner_instance_id: &'a str,
-    ttl_ms: u32,
-    heartbeat_interval_ms: u32,
     acquired_at_ms: u32,
     expires_at_ms: u32,
-    remaining_ms: u32,
-    takeover_allowed: bool,
 }
 
 impl<'a> AcquireResponse<'a> {
     pub(super) fn new(
-        held: &'a ControlLease,
+        held: &ControlLease,
         token: &'a str,
         heartbeat_interval_ms: u32,
         uptime: DeviceClock,
     ) -> Self {
         Self {
-            active: true,
-            lease_id: &held.lease_id,
+            // A client counts from when it sent its request.
+            status: active_status(held, held.ttl_ms(), heartbeat_interval_ms),
             lease_token: token,
-            scope: SCOPE,
-            owner_ws_client_id: held.owner.websocket_client_id,
-            owner_client_name: &held.owner.client_name,
-            owner_instance_id: &held.owner.instance_id,
-            ttl_ms: held.ttl_ms(),
-            heartbeat_interval_ms,
             acquired_at_ms: uptime.at(held.acquired_at).0,
             expires_at_ms: uptime.at(held.expires_at).0,
-            // A client counts from when it sent its request.
-            remaining_ms: held.ttl_ms(),
-            takeover_allowed: false,
         }
     }
 }
@@ -73,60 +57,42 @@ pub(super) struct ReleaseResponse<'a> {
     pub(super) reason: &'a str,
 }
 
-/// The answer to `control.status`.
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-pub(super) struct StatusResponse<'a> {
-    active: bool,
-    lease_id: &'a str,
-    scope: &'a str,
-    owner_client_name: &'a str,
-    owner_instance_id: &'a str,
-    owner_ws_client_id: u32,
-    remaining_ms: u32,
+/// The response to `control.status`. Without a lease it has the same fields, and those of the owner are empty.
+pub(super) fn status(
+    held: Option<&ControlLease>,
+    now: Tick,
     ttl_ms: u32,
     heartbeat_interval_ms: u32,
-    takeover_allowed: bool,
+) -> ControlStatus {
+    let empty = || ControlStatus {
+        scope: SCOPE.to_owned(),
+        ttl_ms,
+        heartbeat_interval_ms,
+        ..ControlStatus::default()
+    };
+    held.map_or_else(empty, |held| active_status(held, held.remaining_ms(now), heartbeat_interval_ms))
 }
 
-impl<'a> StatusResponse<'a> {
-    /// What there is at `now`. Where there is nothing, every field is there all the same, and empty.
-    pub(super) fn new(
-        held: Option<&'a ControlLease>,
-        now: Tick,
-        ttl_ms: u32,
-        heartbeat_interval_ms: u32,
-    ) -> Self {
-        let owner = held.map(|held| &held.owner);
-        Self {
-            active: held.is_some(),
-            lease_id: held.map_or("", |held| &held.lease_id),
-            scope: SCOPE,
-            owner_client_name: owner.map_or("", |owner| &owner.client_name),
-            owner_instance_id: owner.map_or("", |owner| &owner.instance_id),
-            owner_ws_client_id: owner.map_or(0, |owner| owner.websocket_client_id),
-            remaining_ms: held.map_or(0, |held| held.remaining_ms(now)),
-            ttl_ms: held.map_or(ttl_ms, ControlLease::ttl_ms),
-            heartbeat_interval_ms,
-            takeover_allowed: false,
-        }
+fn active_status(held: &ControlLease, remaining_ms: u32, heartbeat_interval_ms: u32) -> ControlStatus {
+    ControlStatus {
+        active: true,
+        lease_id: held.lease_id.to_string(),
+        scope: SCOPE.to_owned(),
+        owner_client_name: held.owner.client_name.to_string(),
+        owner_instance_id: held.owner.instance_id.to_string(),
+        owner_ws_client_id: held.owner.websocket_client_id,
+        remaining_ms,
+        ttl_ms: held.ttl_ms(),
+        heartbeat_interval_ms,
+        takeover_allowed: false,
     }
 }
 
 /// What everybody is told when the lease changes.
 #[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
 pub(super) struct ControlStateChangedData<'a> {
-    active: bool,
-    lease_id: &'a str,
-    scope: &'a str,
-    owner_client_name: &'a str,
-    owner_instance_id: &'a str,
-    owner_ws_client_id: u32,
-    ttl_ms: u32,
-    heartbeat_interval_ms: u32,
-    remaining_ms: u32,
-    takeover_allowed: bool,
+    #[serde(flatten)]
+    status: ControlStatus,
     #[serde(skip_serializing_if = "Option::is_none")]
     reason: Option<&'a str>,
     counters: CounterSnapshot,
@@ -136,21 +102,16 @@ impl<'a> ControlStateChangedData<'a> {
     pub(super) fn new(
         change: &'a super::lease_change::LeaseChange,
         now: Tick,
-        heartbeat: u32,
+        heartbeat_interval_ms: u32,
         counters: CounterSnapshot,
     ) -> Self {
-        let held = &change.lease;
+        let active = change.is_active();
+        let remaining_ms = if active { change.lease.remaining_ms(now) } else { 0 };
         Self {
-            active: change.is_active(),
-            lease_id: &held.lease_id,
-            scope: SCOPE,
-            owner_client_name: &held.owner.client_name,
-            owner_instance_id: &held.owner.instance_id,
-            owner_ws_client_id: held.owner.websocket_client_id,
-            ttl_ms: held.ttl_ms(),
-            heartbeat_interval_ms: heartbeat,
-            remaining_ms: if change.is_active() { held.remaining_ms(now) } else { 0 },
-            takeover_allowed: false,
+            status: ControlStatus {
+                active,
+                ..active_status(&change.lease, remaining_ms, heartbeat_interval_ms)
+            },
             reason: change.reason.as_deref(),
             counters,
         }
