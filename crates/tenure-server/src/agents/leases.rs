@@ -12,7 +12,7 @@ use tenure_api::{
 };
 use tenure_core::kernel;
 use tenure_core::kernel::{
-    AgentCommand, AgentOutcome, Fence, HeartbeatOutcome, Holder, LeaseEnd, LeaseMode, Resource, Tick,
+    AgentCommand, AgentOutcome, Fence, HeartbeatOutcome, Holder, LeaseEnd, LeaseTerms, Resource, Tick,
 };
 use tenure_core::rules::time::is_expired;
 
@@ -153,38 +153,43 @@ pub(super) async fn reconcile(
 }
 
 /// A lease of this agent, dead or alive.
-struct AgentLeaseRecord {
+struct AgentLeaseRecord<'a> {
     fence: Fence,
-    resource: Resource,
-    mode: LeaseMode,
-    expires_at: Tick,
+    resource: &'a Resource,
+    terms: &'a LeaseTerms,
     end: Option<(LeaseEnd, Tick)>,
 }
 
-fn found(state: &kernel::KernelState, agent: &Holder, fence: Fence, now: Tick) -> Option<AgentLeaseRecord> {
+fn found<'a>(
+    state: &'a kernel::KernelState,
+    agent: &Holder,
+    fence: Fence,
+    now: Tick,
+) -> Option<AgentLeaseRecord<'a>> {
     if let Some(lease) = state.lease(fence).filter(|lease| lease.holder == agent) {
-        let (resource, mode, expires_at) = (lease.resource.clone(), lease.terms.mode, lease.terms.expires_at);
+        let expires_at = lease.terms.expires_at;
         // What is over is over, announced or not.
         let end = is_expired(now.0, expires_at.0).then_some((LeaseEnd::Expired, expires_at));
-        return Some(AgentLeaseRecord { fence, resource, mode, expires_at, end });
+        return Some(AgentLeaseRecord { fence, resource: lease.resource, terms: lease.terms, end });
     }
     let lease = state.ended_lease(fence).filter(|lease| lease.holder == *agent)?;
-    let (resource, mode, expires_at) = (lease.resource.clone(), lease.terms.mode, lease.terms.expires_at);
-    Some(AgentLeaseRecord { fence, resource, mode, expires_at, end: Some((lease.end, lease.ended_at)) })
+    let end = Some((lease.end, lease.ended_at));
+    Some(AgentLeaseRecord { fence, resource: &lease.resource, terms: &lease.terms, end })
 }
 
 fn reconciled_lease(
     state: &kernel::KernelState,
     caller: &Caller,
     agent: &Holder,
-    found: AgentLeaseRecord,
+    found: AgentLeaseRecord<'_>,
     now: Tick,
 ) -> ReconciledLease {
-    let AgentLeaseRecord { fence, resource, mode, expires_at, end } = found;
+    let AgentLeaseRecord { fence, resource, terms, end } = found;
+    let (mode, expires_at) = (terms.mode, terms.expires_at);
     let held_by = match end {
         None => Vec::new(),
         Some(_) => {
-            let conflicting = view::conflicting_leases(state, &resource, mode, now);
+            let conflicting = view::conflicting_leases(state, resource, mode, now);
             let seen =
                 conflicting.filter(|lease| lease.holder != agent && caller.can_see(lease.resource.as_str()));
             view::unique_holder_names(seen.map(|lease| lease.holder))
