@@ -169,7 +169,7 @@ fn size_of_event(event: &Event) -> usize {
         Event::Issued(issued) => {
             let scope = issued.authority.as_ref().map_or(0, |authority| 64 + authority.scope.byte_size());
             2 * (issued.resource.as_str().len() + issued.holder.as_str().len())
-                + labels(&issued.labels)
+                + labels(&issued.terms.labels)
                 + scope
         }
         Event::Queued(queued) => {
@@ -199,7 +199,7 @@ impl DecidedRequest {
 fn earliest_expires_at(state: &KernelState, last: Option<&Event>, answer: &CommandOutcome) -> Option<Tick> {
     let end = |lease: &Fence| match last {
         // Nearly always: nothing needs to be looked for.
-        Some(Event::Issued(issued)) if issued.fence == *lease => issued.expires_at,
+        Some(Event::Issued(issued)) if issued.fence == *lease => issued.terms.expires_at,
         // One that is over already, though it was just granted again under its key, is past.
         _ => state.lease(*lease).map_or(Tick(0), |view| view.terms.expires_at),
     };

@@ -382,7 +382,7 @@ fn wait_end_effects(events: &[Event], now: Tick) -> Vec<Effect> {
         match event {
             Event::Issued(issued) => {
                 let Some(ticket) = issued.ticket else { continue };
-                let is_past = is_expired(now.0, issued.expires_at.0);
+                let is_past = is_expired(now.0, issued.terms.expires_at.0);
                 match effects.last_mut() {
                     Some(Effect::Served { ticket: last, leases }) if *last == ticket && !is_past => {
                         leases.push(issued.fence);

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use super::api_decisions::{self, ApiDecisions};
 use super::command::Command;
-use super::event::{Event, IssuedLease, RevocationCause, WaitEnd};
+use super::event::{Event, IssuedLease, LeaseTerms, RevocationCause, WaitEnd};
 use super::lease_request::LeaseRequest;
 use super::mode::{LeaseMode, ModeSet};
 use super::name::{Holder, Principal, Resource};
@@ -211,12 +211,15 @@ impl<'a> DecisionBuilder<'a> {
             resource: grant.resource.clone(),
             holder: grant.holder.clone(),
             principal: grant.principal.clone(),
-            mode: grant.request.mode,
-            at: self.now,
-            expires_at,
-            ttl: grant.request.ttl,
-            nonce: grant.request.nonce,
-            labels: grant.request.labels.clone(),
+            terms: LeaseTerms {
+                mode: grant.request.mode,
+                issued_at: self.now,
+                expires_at,
+                ttl: grant.request.ttl,
+                renewals: 0,
+                nonce: grant.request.nonce,
+                labels: grant.request.labels.clone(),
+            },
             key: grant.key,
             ticket: grant.ticket,
             continues: grant.continues,
@@ -246,9 +249,10 @@ impl<'a> DecisionBuilder<'a> {
         let leases =
             leases.filter(move |lease| !lease.terms.mode.is_compatible(mode) && self.is_active(lease));
         let leases = leases.map(|lease| (self.state.holder_name(lease.holder), lease.terms.expires_at));
-        let granted =
-            self.issued_leases_overlapping(resource).filter(move |issued| !issued.mode.is_compatible(mode));
-        let granted = granted.map(|issued| (&issued.holder, issued.expires_at));
+        let granted = self
+            .issued_leases_overlapping(resource)
+            .filter(move |issued| !issued.terms.mode.is_compatible(mode));
+        let granted = granted.map(|issued| (&issued.holder, issued.terms.expires_at));
         let held = leases.chain(granted).map(|(holder, until)| Blocker { holder, until });
 
         let conflicting = ModeSet::conflicting_with(mode);
@@ -295,7 +299,7 @@ impl<'a> DecisionBuilder<'a> {
         });
         let issued = self.issued_leases().find(|issued| issued.fence == fence);
         if let Some(issued) = issued {
-            return Some((issued.expires_at, &issued.resource));
+            return Some((issued.terms.expires_at, &issued.resource));
         }
         let lease = self.state.find_lease(fence)?;
         Some((renewed.unwrap_or(lease.terms.expires_at), self.state.resource_name(lease.resource)))

@@ -141,7 +141,7 @@ impl Event {
 
     pub fn occurred_at(&self) -> Tick {
         match self {
-            Event::Issued(issued) => issued.at,
+            Event::Issued(issued) => issued.terms.issued_at,
             Event::Queued(queued) => queued.at,
             Event::File(event) => event.occurred_at(),
             Event::Intent(event) => event.occurred_at(),
@@ -159,20 +159,29 @@ impl Event {
     }
 }
 
+/// What was promised to a lease's holder; a renewal changes the end, the TTL and the count of renewals.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LeaseTerms {
+    pub mode: LeaseMode,
+    pub issued_at: Tick,
+    /// The lease is expired from this tick on.
+    pub expires_at: Tick,
+    pub ttl: TickDuration,
+    pub renewals: u32,
+    /// The lease's token is made from it. It is kept after the end: a late caller must still prove that the lease was its own.
+    pub nonce: Nonce,
+    /// For people and programs of the caller's.
+    pub labels: Labels,
+}
+
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct IssuedLease {
     pub fence: Fence,
     pub resource: Resource,
     pub holder: Holder,
     pub principal: Principal,
-    pub mode: LeaseMode,
-    pub at: Tick,
-    /// Its end, unless it is renewed.
-    pub expires_at: Tick,
-    pub ttl: TickDuration,
-    pub nonce: Nonce,
-    /// For people and programs of the caller's.
-    pub labels: Labels,
+    /// `renewals` is 0: the record of this event does not store it.
+    pub terms: LeaseTerms,
     /// Under which key it was asked for.
     pub key: Option<IdempotencyKey>,
     /// The waiter that this answers.

@@ -34,7 +34,7 @@ pub use agent::{
 pub use codec::{DecodeError, EncodeContext, decode, encode, encode_to};
 pub use command::{Acquire, ChangeMode, Command, ContentionPolicy, LeaseCredential};
 pub use decide::decide;
-pub use event::{ClockReading, Event, IssuedLease, QueuedAcquire, RevocationCause, WaitEnd};
+pub use event::{ClockReading, Event, IssuedLease, LeaseTerms, QueuedAcquire, RevocationCause, WaitEnd};
 pub use file::{
     BlockedReport, ContentionNotice, FILE_LEASE_TTL, FILES_PRINCIPAL, FileAcquire, FileCommand, FileEvent,
     FileOutcome, FileOwner, FileRequest, FileSession, FileSessionActivity, FileSessionEnd, FileSessionInfo,
@@ -63,6 +63,6 @@ pub use newtypes::{
 pub use outcome::{CommandOutcome, Decision, LeaseEnd, Rejection};
 pub use state::{
     AgentRecord, ApplyError, ClockAnchor, ClockState, ComparableState, EndedLease, HashSeed, KernelState,
-    LeaseTerms, LeaseView, QueueTicketView, RestoreError, WorkLease,
+    LeaseView, QueueTicketView, RestoreError, WorkLease,
 };
 pub use work::{ClaimWork, DeriveLease, SpendBudget, WorkCommand, WorkEvent};

@@ -75,7 +75,7 @@ impl DecisionBuilder<'_> {
             .leases_on(resource)
             .filter(|lease| self.is_active(lease))
             .map(|lease| lease.terms.mode);
-        let held = held.chain(self.issued_leases_on(name).map(|issued| issued.mode));
+        let held = held.chain(self.issued_leases_on(name).map(|issued| issued.terms.mode));
         let mut kept_out = held.map(ModeSet::conflicting_with).fold(ModeSet::default(), ModeSet::union);
         let mut candidates = Vec::new();
         for waiting in self.state.queue_on(resource) {

@@ -33,7 +33,7 @@ impl IntentSessionModel {
         match event {
             Event::Issued(issued) => {
                 let (resource, holder) = (issued.resource.to_string(), issued.holder.to_string());
-                let expires_at = issued.expires_at;
+                let expires_at = issued.terms.expires_at;
                 self.leases.insert(issued.fence, ModelLease { resource, holder, expires_at });
             }
             Event::Renewed { lease, expires_at, .. } => {

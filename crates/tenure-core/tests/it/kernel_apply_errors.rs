@@ -2,8 +2,8 @@
 
 use tenure_core::kernel::{
     Alternatives, ApplyError, ClockReading, Event, Fence, IdempotencyKey, IssuedLease, KernelState, Labels,
-    LeaseMode, LeaseRequest, Nonce, QueuedAcquire, RequestDigest, RevocationCause, Tick, TickDuration,
-    Ticket, WaitEnd,
+    LeaseMode, LeaseRequest, LeaseTerms, Nonce, QueuedAcquire, RequestDigest, RevocationCause, Tick,
+    TickDuration, Ticket, WaitEnd,
 };
 use tenure_core::lease::ReleaseReason;
 
@@ -23,12 +23,15 @@ fn issued() -> IssuedLease {
         resource: resource(0),
         holder: holder(0),
         principal: principal(0),
-        mode: LeaseMode::Exclusive,
-        at: Tick(10),
-        expires_at: Tick(20),
-        ttl: TickDuration(10),
-        nonce: Nonce::default(),
-        labels: Labels::default(),
+        terms: LeaseTerms {
+            mode: LeaseMode::Exclusive,
+            issued_at: Tick(10),
+            expires_at: Tick(20),
+            ttl: TickDuration(10),
+            renewals: 0,
+            nonce: Nonce::default(),
+            labels: Labels::default(),
+        },
         key: None,
         ticket: None,
         continues: None,
@@ -38,7 +41,8 @@ fn issued() -> IssuedLease {
 
 /// Another lease, which follows: on another resource, later.
 fn next_issued() -> IssuedLease {
-    IssuedLease { fence: Fence(6), resource: resource(1), at: Tick(11), expires_at: Tick(21), ..issued() }
+    let terms = LeaseTerms { issued_at: Tick(11), expires_at: Tick(21), ..issued().terms };
+    IssuedLease { fence: Fence(6), resource: resource(1), terms, ..issued() }
 }
 
 fn queued() -> QueuedAcquire {
@@ -109,8 +113,19 @@ fn reused_or_out_of_range_fence_is_rejected() {
 
 #[test]
 fn issued_event_without_duration_is_rejected() {
-    check_rejected(Event::Issued(IssuedLease { expires_at: Tick(11), ..next_issued() }), "it grants no time");
-    check_rejected(Event::Issued(IssuedLease { ttl: TickDuration(0), ..next_issued() }), "it grants no time");
+    for terms in [
+        LeaseTerms { expires_at: Tick(11), ..next_issued().terms },
+        LeaseTerms { ttl: TickDuration(0), ..next_issued().terms },
+    ] {
+        check_rejected(Event::Issued(IssuedLease { terms, ..next_issued() }), "it grants no time");
+    }
+}
+
+#[test]
+fn issued_event_with_renewals_is_rejected() {
+    let mut issued = next_issued();
+    issued.terms.renewals = 1;
+    check_rejected(Event::Issued(issued), "it is renewed already");
 }
 
 #[test]
@@ -118,11 +133,8 @@ fn issued_event_on_a_held_resource_is_rejected() {
     let reason = "its resource is held";
     check_rejected(Event::Issued(IssuedLease { resource: resource(0), ..next_issued() }), reason);
     // Not even when the first is over: its end is announced first.
-    let (at, expires_at) = (Tick(20), Tick(30));
-    check_rejected(
-        Event::Issued(IssuedLease { resource: resource(0), at, expires_at, ..next_issued() }),
-        reason,
-    );
+    let terms = LeaseTerms { issued_at: Tick(20), expires_at: Tick(30), ..next_issued().terms };
+    check_rejected(Event::Issued(IssuedLease { resource: resource(0), terms, ..next_issued() }), reason);
 }
 
 #[test]
@@ -139,37 +151,24 @@ fn issued_event_must_match_its_queue_ticket() {
         let end = if at < 20 { revoked(5, at) } else { Event::Expired { lease: Fence(5), at: Tick(at) } };
         state.apply(&end).expect("the lease ends");
         let (holder, principal, key) = (holder(1), principal(1), queued().key);
-        let (ticket, resource, at) = (Some(Ticket(3)), resource(0), Tick(at));
-        (
-            state,
-            IssuedLease {
-                ticket,
-                resource,
-                at,
-                expires_at: Tick(50),
-                holder,
-                principal,
-                key,
-                ..next_issued()
-            },
-        )
+        let (ticket, resource) = (Some(Ticket(3)), resource(0));
+        let terms = LeaseTerms { issued_at: Tick(at), expires_at: Tick(50), ..next_issued().terms };
+        (state, IssuedLease { ticket, resource, terms, holder, principal, key, ..next_issued() })
     };
     let (mut state, served) = ended_at(17);
     assert_eq!(state.apply(&Event::Issued(served.clone())), Ok(()));
     assert_eq!(state.check_invariants(), Ok(()));
 
+    let shared = LeaseTerms { mode: LeaseMode::Shared, ..served.terms.clone() };
+    let late = LeaseTerms { issued_at: Tick(18), ..served.terms.clone() };
     let wrong = [
         (
             ended_at(17).0,
             IssuedLease { resource: resource(1), ..served.clone() },
             "its ticket is for something else",
         ),
-        (
-            ended_at(17).0,
-            IssuedLease { mode: LeaseMode::Shared, ..served.clone() },
-            "its ticket is for something else",
-        ),
-        (ended_at(18).0, IssuedLease { at: Tick(18), ..served.clone() }, "its ticket was over"),
+        (ended_at(17).0, IssuedLease { terms: shared, ..served.clone() }, "its ticket is for something else"),
+        (ended_at(18).0, IssuedLease { terms: late, ..served.clone() }, "its ticket was over"),
         (ended_at(17).0, IssuedLease { key: None, ..served.clone() }, "its ticket is somebody else's"),
         (
             ended_at(17).0,

@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 use tenure_core::kernel::{
     ClockReading, Command, Decision, Event, Fence, HashSeed, Holder, IssuedLease, KernelState, Labels,
-    LeaseMode, LedgerTag, Limits, Nonce, Principal, Resource, Tick, TickDuration, decide,
+    LeaseMode, LeaseTerms, LedgerTag, Limits, Nonce, Principal, Resource, Tick, TickDuration, decide,
 };
 use tenure_core::lease::ReleaseReason;
 
@@ -189,12 +189,15 @@ fn issued(number: u64) -> Event {
         resource: Resource::parse(&format!("resource-{number}")).expect("a resource"),
         holder: Holder::parse("holder").expect("a holder"),
         principal: Principal::parse("principal").expect("a principal"),
-        mode: LeaseMode::Exclusive,
-        at: Tick(10),
-        expires_at: Tick(20),
-        ttl: TickDuration(10),
-        nonce: Nonce([7; 16]),
-        labels: Labels::default(),
+        terms: LeaseTerms {
+            mode: LeaseMode::Exclusive,
+            issued_at: Tick(10),
+            expires_at: Tick(20),
+            ttl: TickDuration(10),
+            renewals: 0,
+            nonce: Nonce([7; 16]),
+            labels: Labels::default(),
+        },
         key: None,
         ticket: None,
         continues: None,

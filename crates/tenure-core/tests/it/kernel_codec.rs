@@ -3,8 +3,8 @@
 use proptest::prelude::*;
 use prost::Message;
 use tenure_core::kernel::{
-    ClockAnchor, DecodeError, EncodeContext, Event, IssuedLease, KernelState, LeaseMode, LedgerTag, Tick,
-    decode, encode, encode_to,
+    ClockAnchor, DecodeError, EncodeContext, Event, IssuedLease, KernelState, LeaseMode, LeaseTerms,
+    LedgerTag, Tick, decode, encode, encode_to,
 };
 use tenure_core::ledger::EventRecord;
 use tenure_core::proto::{
@@ -220,7 +220,8 @@ fn only_shareable_leases_have_a_joined_work_id() {
         panic!("a lease comes first")
     };
     for mode in LeaseMode::ALL {
-        let message = issued_message(&encode_record(&Event::Issued(IssuedLease { mode, ..issued.clone() })));
+        let terms = LeaseTerms { mode, ..issued.terms.clone() };
+        let message = issued_message(&encode_record(&Event::Issued(IssuedLease { terms, ..issued.clone() })));
         let shares = matches!(mode, LeaseMode::Shared | LeaseMode::Consumes | LeaseMode::DependsOn);
         let expected = if shares { "deploy:prod\u{1F}0000abcd-17" } else { "deploy:prod" };
         assert_eq!(message.work_id, expected, "{mode:?}");

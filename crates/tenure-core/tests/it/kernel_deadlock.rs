@@ -9,8 +9,8 @@ use std::collections::BTreeSet;
 use proptest::prelude::*;
 use tenure_core::kernel::{
     Acquire, Command, CommandOutcome, ContentionPolicy, Event, Fence, Holder, IssuedLease, KernelState,
-    Labels, LeaseCredential, LeaseMode, LeaseRequest, Nonce, Principal, QueueTicketView, QueuedAcquire,
-    Rejection, Resource, RevocationCause, Tick, TickDuration, Ticket, decide,
+    Labels, LeaseCredential, LeaseMode, LeaseRequest, LeaseTerms, Nonce, Principal, QueueTicketView,
+    QueuedAcquire, Rejection, Resource, RevocationCause, Tick, TickDuration, Ticket, decide,
 };
 use tenure_core::lease::ReleaseReason;
 
@@ -142,12 +142,15 @@ fn state_after_transfer(state: &KernelState, lease: Fence, to: &Holder, by: &Pri
         resource: view.resource.clone(),
         holder: to.clone(),
         principal: by.clone(),
-        mode: view.terms.mode,
-        at,
-        expires_at: Tick(TTL.0),
-        ttl: TTL,
-        nonce: Nonce::default(),
-        labels: Labels::default(),
+        terms: LeaseTerms {
+            mode: view.terms.mode,
+            issued_at: at,
+            expires_at: Tick(TTL.0),
+            ttl: TTL,
+            renewals: 0,
+            nonce: Nonce::default(),
+            labels: Labels::default(),
+        },
         key: None,
         ticket: None,
         continues: Some(lease),

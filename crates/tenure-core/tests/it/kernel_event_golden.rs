@@ -3,9 +3,9 @@
 use tenure_core::authority::{Budget, Purpose};
 use tenure_core::kernel::{
     Alternatives, ClockReading, Event, Fence, Holder, IdempotencyKey, Intent, IntentAcceptance, IntentEvent,
-    IntentKey, IntentSessionEnd, IntentTarget, IssuedLease, Labels, LeaseMode, LeaseRequest, Nonce,
-    Principal, QueuedAcquire, RequestDigest, Resource, RevocationCause, Tick, TickDuration, Ticket, WaitEnd,
-    WorkEvent,
+    IntentKey, IntentSessionEnd, IntentTarget, IssuedLease, Labels, LeaseMode, LeaseRequest, LeaseTerms,
+    Nonce, Principal, QueuedAcquire, RequestDigest, Resource, RevocationCause, Tick, TickDuration, Ticket,
+    WaitEnd, WorkEvent,
 };
 use tenure_core::lease::ReleaseReason;
 
@@ -29,12 +29,15 @@ pub fn one_event_of_each_kind() -> Vec<Event> {
             resource,
             holder: holder.clone(),
             principal: principal.clone(),
-            mode: LeaseMode::Shared,
-            at,
-            expires_at: Tick(35_000_000),
-            ttl,
-            nonce,
-            labels,
+            terms: LeaseTerms {
+                mode: LeaseMode::Shared,
+                issued_at: at,
+                expires_at: Tick(35_000_000),
+                ttl,
+                renewals: 0,
+                nonce,
+                labels,
+            },
             key,
             ticket: Some(Ticket(3)),
             continues: Some(Fence(16)),

@@ -3,8 +3,8 @@
 use proptest::prelude::*;
 use tenure_core::kernel::{
     ClockReading, Event, Fence, Holder, IdempotencyKey, Intent, IntentAcceptance, IntentEvent, IntentKey,
-    IntentSessionEnd, IntentTarget, IssuedLease, Labels, LeaseRequest, Nonce, Principal, QueuedAcquire,
-    RequestDigest, Resource, Tick, TickDuration, Ticket,
+    IntentSessionEnd, IntentTarget, IssuedLease, Labels, LeaseRequest, LeaseTerms, Nonce, Principal,
+    QueuedAcquire, RequestDigest, Resource, Tick, TickDuration, Ticket,
 };
 use tenure_core::lease::ReleaseReason;
 use tenure_core::rules::names::is_stored_verbatim;
@@ -173,12 +173,7 @@ fn issued(
                 resource,
                 holder,
                 principal,
-                mode,
-                at,
-                expires_at,
-                ttl,
-                nonce,
-                labels,
+                terms: LeaseTerms { mode, issued_at: at, expires_at, ttl, renewals: 0, nonce, labels },
                 key,
                 // 0 stands for none in what is stored, and is never given out.
                 ticket: ticket.filter(|ticket| *ticket != Ticket(0)),

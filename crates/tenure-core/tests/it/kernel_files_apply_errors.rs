@@ -2,8 +2,8 @@
 
 use tenure_core::kernel::{
     BlockedReport, ContentionNotice, Event, FILE_LEASE_TTL, Fence, FileEvent, FileOwner, FileSessionEnd,
-    IssuedLease, LeaseMode, LeaseRequest, Limits, Nonce, Resource, RetryTicketEnd, Tick, TickDuration,
-    Ticket, files_principal,
+    IssuedLease, LeaseMode, LeaseRequest, LeaseTerms, Limits, Nonce, Resource, RetryTicketEnd, Tick,
+    TickDuration, Ticket, files_principal,
 };
 
 use crate::scenario::{ScenarioWorld, holder, principal};
@@ -147,12 +147,15 @@ fn file_lease_with_a_wrong_holder_or_principal_is_rejected() {
             resource: Resource::parse(if session == "s2" { "a" } else { "b" }).expect("a name"),
             holder: holder(session),
             principal: principal(owner),
-            mode,
-            at: NOW,
-            expires_at: NOW.saturating_add(FILE_LEASE_TTL),
-            ttl: FILE_LEASE_TTL,
-            nonce: Nonce([1; 16]),
-            labels: Default::default(),
+            terms: LeaseTerms {
+                mode,
+                issued_at: NOW,
+                expires_at: NOW.saturating_add(FILE_LEASE_TTL),
+                ttl: FILE_LEASE_TTL,
+                renewals: 0,
+                nonce: Nonce([1; 16]),
+                labels: Default::default(),
+            },
             key: None,
             ticket: ticket.map(Ticket),
             continues: None,

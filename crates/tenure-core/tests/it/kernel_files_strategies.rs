@@ -5,8 +5,8 @@ use std::sync::Arc;
 use proptest::prelude::*;
 use tenure_core::kernel::{
     BlockedReport, ContentionNotice, Event, FILE_LEASE_TTL, Fence, FileEvent, FileOwner, FileSessionEnd,
-    FileSessionInfo, Holder, IssuedLease, Labels, LeaseMode, LeaseRequest, Nonce, Resource, RetryTicketEnd,
-    Tick, TickDuration, Ticket, files_principal,
+    FileSessionInfo, Holder, IssuedLease, Labels, LeaseMode, LeaseRequest, LeaseTerms, Nonce, Resource,
+    RetryTicketEnd, Tick, TickDuration, Ticket, files_principal,
 };
 
 type Of<T> = BoxedStrategy<T>;
@@ -124,12 +124,15 @@ fn issued(
                 resource,
                 holder,
                 principal: files_principal(),
-                mode: LeaseMode::Exclusive,
-                at,
-                expires_at: at.saturating_add(FILE_LEASE_TTL),
-                ttl: FILE_LEASE_TTL,
-                nonce: Nonce([5; 16]),
-                labels: Labels::default(),
+                terms: LeaseTerms {
+                    mode: LeaseMode::Exclusive,
+                    issued_at: at,
+                    expires_at: at.saturating_add(FILE_LEASE_TTL),
+                    ttl: FILE_LEASE_TTL,
+                    renewals: 0,
+                    nonce: Nonce([5; 16]),
+                    labels: Labels::default(),
+                },
                 key: None,
                 ticket: None,
                 continues: None,

@@ -3,8 +3,8 @@
 use tenure_core::kernel::{
     ApplyError, Command, ContentionPolicy, Event, Fence, Holder, Intent, IntentAcceptance, IntentEvent,
     IntentKey, IntentSessionEnd, IntentSessionState, IntentTarget, IssuedLease, KernelState, Labels,
-    LeaseMode, LeaseRequest, Nonce, Principal, QueuedAcquire, Resource, Tick, TickDuration, Ticket,
-    leader_lock_resource, orchestrator_principal, tuner_resource,
+    LeaseMode, LeaseRequest, LeaseTerms, Nonce, Principal, QueuedAcquire, Resource, Tick, TickDuration,
+    Ticket, leader_lock_resource, orchestrator_principal, tuner_resource,
 };
 
 use crate::intent_session_fixture::{
@@ -35,12 +35,15 @@ fn issued(fence: u64, holder: &str, resource: Resource) -> IssuedLease {
         resource,
         holder: Holder::parse(holder).expect("a name"),
         principal: orchestrator_principal(),
-        mode: LeaseMode::Exclusive,
-        at: AT,
-        expires_at: Tick(50),
-        ttl: TickDuration(40),
-        nonce: Nonce::default(),
-        labels: Labels::default(),
+        terms: LeaseTerms {
+            mode: LeaseMode::Exclusive,
+            issued_at: AT,
+            expires_at: Tick(50),
+            ttl: TickDuration(40),
+            renewals: 0,
+            nonce: Nonce::default(),
+            labels: Labels::default(),
+        },
         key: None,
         ticket: None,
         continues: None,
@@ -200,7 +203,8 @@ fn only_required_leases_are_issued_to_a_new_session() {
     let reason = "its holder is a session, and has no use for it";
     let mut state = state_at(IntentSessionState::New);
     check_rejected(&mut state, &Event::Issued(issued(9, "s1", resource("service:zdf"))), reason);
-    let shared = IssuedLease { mode: LeaseMode::Shared, ..issued(9, "s1", tuner_resource(1)) };
+    let mut shared = issued(9, "s1", tuner_resource(1));
+    shared.terms.mode = LeaseMode::Shared;
     check_rejected(&mut state, &Event::Issued(shared), reason);
     for from in &IntentSessionState::ALL[1..] {
         check_rejected(&mut state_at(*from), &Event::Issued(issued(9, "s1", tuner_resource(1))), reason);

@@ -4,8 +4,8 @@
 //! business of `kernel_forecast`.
 
 use tenure_core::kernel::{
-    Event, Fence, Holder, IdempotencyKey, IssuedLease, LeaseMode, LeaseRequest, Limits, Principal,
-    QueuedAcquire, Resource, RevocationCause, Tick, Ticket, WaitEnd,
+    Event, Fence, Holder, IdempotencyKey, IssuedLease, LeaseMode, LeaseRequest, LeaseTerms, Limits,
+    Principal, QueuedAcquire, Resource, RevocationCause, Tick, Ticket, WaitEnd,
 };
 
 #[derive(Debug, Clone, Default)]
@@ -205,13 +205,14 @@ impl LeaseModel {
     }
 
     fn issue(&mut self, issued: &IssuedLease) {
+        let LeaseTerms { mode, issued_at: at, expires_at, ttl, .. } = issued.terms;
         assert_eq!(issued.fence.0, self.last_fence.0 + 1, "fences go up by one: {issued:?}");
-        assert_eq!(issued.expires_at.0, issued.at.0 + issued.ttl.0, "a length that was not asked for");
+        assert_eq!(expires_at.0, at.0 + ttl.0, "a length that was not asked for");
         self.last_fence = issued.fence;
-        self.check_name(&issued.holder, &issued.principal, issued.at);
+        self.check_name(&issued.holder, &issued.principal, at);
         // Not even one that is over but not announced: the ledger itself never holds both.
         let mut overlapping = self.leases.iter().filter(|other| overlaps(&other.resource, &issued.resource));
-        let other = overlapping.find(|other| !are_compatible(other.mode, issued.mode));
+        let other = overlapping.find(|other| !are_compatible(other.mode, mode));
         assert!(other.is_none(), "{issued:?} beside {other:?}");
         match (issued.ticket, issued.continues) {
             (Some(ticket), None) => self.serve(issued, ticket),
@@ -221,7 +222,7 @@ impl LeaseModel {
             }
             (None, None) => {
                 let last = Ticket(u64::MAX);
-                let first = self.blockers(&issued.resource, issued.mode, last, issued.at);
+                let first = self.blockers(&issued.resource, mode, last, at);
                 assert!(first.is_empty(), "{issued:?} came before {first:?}");
             }
             (Some(_), Some(_)) => panic!("served and continued: {issued:?}"),
@@ -229,10 +230,10 @@ impl LeaseModel {
         self.leases.push(ModelLease {
             fence: issued.fence,
             resource: issued.resource.clone(),
-            mode: issued.mode,
+            mode,
             holder: issued.holder.clone(),
             principal: issued.principal.clone(),
-            end: issued.expires_at,
+            end: expires_at,
         });
         if let Some(key) = issued.key {
             self.record_key(&issued.principal, key, issued.fence);
@@ -240,21 +241,21 @@ impl LeaseModel {
     }
 
     fn serve(&mut self, issued: &IssuedLease, ticket: Ticket) {
+        let LeaseTerms { mode, issued_at: at, .. } = issued.terms;
         let (mut wait, mut resources) = match self.serving.take() {
             Some(serving) => serving,
             None => {
-                let wait =
-                    self.remove_waiter(ticket, issued.at).unwrap_or_else(|| panic!("nobody has {ticket:?}"));
-                let chosen = self.assignment_for(&wait.requests, ticket, issued.at);
+                let wait = self.remove_waiter(ticket, at).unwrap_or_else(|| panic!("nobody has {ticket:?}"));
+                let chosen = self.assignment_for(&wait.requests, ticket, at);
                 let resources = chosen.unwrap_or_else(|| panic!("{ticket:?} is served before its turn"));
                 (wait, resources)
             }
         };
-        assert!(issued.at < wait.until, "served after its patience: {wait:?}");
+        assert!(at < wait.until, "served after its patience: {wait:?}");
         assert_eq!((wait.ticket, &wait.holder), (ticket, &issued.holder), "served in part");
         let (request, resource) = (wait.requests.remove(0), resources.remove(0));
-        assert_eq!((&resource, request.mode), (&issued.resource, issued.mode), "served otherwise than asked");
-        let first = self.blockers(&issued.resource, issued.mode, ticket, issued.at);
+        assert_eq!((&resource, request.mode), (&issued.resource, mode), "served otherwise than asked");
+        let first = self.blockers(&issued.resource, mode, ticket, at);
         assert!(first.is_empty(), "{ticket:?} was served before {first:?}");
         self.serving = (!wait.requests.is_empty()).then_some((wait, resources));
     }

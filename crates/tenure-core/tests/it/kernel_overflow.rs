@@ -2,8 +2,8 @@
 
 use tenure_core::kernel::{
     Acquire, ChangeMode, Command, CommandOutcome, ContentionPolicy, Event, Fence, Holder, IssuedLease,
-    KernelState, Labels, LeaseCredential, LeaseMode, LeaseRequest, Nonce, Principal, QueuedAcquire,
-    Rejection, Resource, Tick, TickDuration, Ticket, decide,
+    KernelState, Labels, LeaseCredential, LeaseMode, LeaseRequest, LeaseTerms, Nonce, Principal,
+    QueuedAcquire, Rejection, Resource, Tick, TickDuration, Ticket, decide,
 };
 
 const SECOND: u64 = 1_000_000;
@@ -16,12 +16,15 @@ fn nearly_exhausted(remaining: u64, mode: LeaseMode) -> KernelState {
         resource: resource("db"),
         holder: holder("alice"),
         principal: principal("alice"),
-        mode,
-        at: Tick(0),
-        expires_at: Tick(10 * SECOND),
-        ttl: TickDuration(10 * SECOND),
-        nonce: Nonce::default(),
-        labels: Labels::default(),
+        terms: LeaseTerms {
+            mode,
+            issued_at: Tick(0),
+            expires_at: Tick(10 * SECOND),
+            ttl: TickDuration(10 * SECOND),
+            renewals: 0,
+            nonce: Nonce::default(),
+            labels: Labels::default(),
+        },
         key: None,
         ticket: None,
         continues: None,

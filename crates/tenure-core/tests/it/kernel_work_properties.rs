@@ -66,13 +66,15 @@ impl WorkModel {
                 let authority = issued.authority.as_ref().expect("all have authority here");
                 if let Some(parent) = authority.parent {
                     let parent = self.leases.get_mut(&parent).expect("it was issued");
-                    assert!(!parent.ended && issued.at.0 < parent.end && issued.expires_at.0 <= parent.end);
+                    let is_within =
+                        issued.terms.issued_at.0 < parent.end && issued.terms.expires_at.0 <= parent.end;
+                    assert!(!parent.ended && is_within);
                     parent.used = parent.used.plus(authority.budget).expect("it can be counted");
                 }
                 let (parent, had) = (authority.parent, authority.budget);
                 let entry = WorkModelEntry {
                     parent,
-                    end: issued.expires_at.0,
+                    end: issued.terms.expires_at.0,
                     had,
                     used: Budget::ZERO,
                     ended: false,

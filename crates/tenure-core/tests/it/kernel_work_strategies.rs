@@ -5,8 +5,8 @@ use std::sync::Arc;
 use proptest::prelude::*;
 use tenure_core::authority::{Authority, Budget, LeaseScope, Purpose};
 use tenure_core::kernel::{
-    Event, Fence, Holder, IdempotencyKey, IssuedLease, Labels, LeaseMode, Nonce, Principal, RequestDigest,
-    Resource, Tick, TickDuration, WorkEvent,
+    Event, Fence, Holder, IdempotencyKey, IssuedLease, Labels, LeaseMode, LeaseTerms, Nonce, Principal,
+    RequestDigest, Resource, Tick, TickDuration, WorkEvent,
 };
 
 /// A lease that begins with authority, or something that is spent.
@@ -32,12 +32,15 @@ pub fn work_event(
                 resource,
                 holder,
                 principal,
-                mode,
-                at,
-                expires_at,
-                ttl: TickDuration(5),
-                nonce: Nonce([1; 16]),
-                labels: Labels::default(),
+                terms: LeaseTerms {
+                    mode,
+                    issued_at: at,
+                    expires_at,
+                    ttl: TickDuration(5),
+                    renewals: 0,
+                    nonce: Nonce([1; 16]),
+                    labels: Labels::default(),
+                },
                 key,
                 ticket: None,
                 continues: None,

@@ -102,9 +102,16 @@ impl<'a> SignedTerms<'a> {
 
 impl<'a> From<&'a IssuedLease> for SignedTerms<'a> {
     fn from(issued: &'a IssuedLease) -> Self {
-        let IssuedLease { resource, holder, mode, fence, at, expires_at, authority, .. } = issued;
-        let (mode, fence, at, expires_at) = (*mode, *fence, *at, *expires_at);
-        Self { resource, holder, mode, fence, at, expires_at, authority: authority.as_deref() }
+        let IssuedLease { fence, resource, holder, terms, authority, .. } = issued;
+        Self {
+            resource,
+            holder,
+            mode: terms.mode,
+            fence: *fence,
+            at: terms.issued_at,
+            expires_at: terms.expires_at,
+            authority: authority.as_deref(),
+        }
     }
 }
 

@@ -1,7 +1,7 @@
 //! What the tests of signatures have in common: a ledger, a key, and some leases.
 
 use tenure_core::kernel::{
-    Fence, Holder, IssuedLease, Labels, LeaseMode, Nonce, Principal, Resource, Tick, TickDuration,
+    Fence, Holder, IssuedLease, Labels, LeaseMode, LeaseTerms, Nonce, Principal, Resource, Tick, TickDuration,
 };
 use tenure_ledger::signing::{
     KeyAdded, KeyEntry, Keyring, Leaf, LedgerId, LedgerSigningKey, SignedBatch, sign_batch,
@@ -48,12 +48,15 @@ pub fn issued_lease(
         resource: Resource::parse(resource).unwrap(),
         holder: Holder::parse(holder).unwrap(),
         principal: Principal::parse("token:ci").unwrap(),
-        mode,
-        at: Tick(at),
-        expires_at: Tick(expires_at),
-        ttl: TickDuration(expires_at - at),
-        nonce: Nonce([9; 16]),
-        labels: Labels::default(),
+        terms: LeaseTerms {
+            mode,
+            issued_at: Tick(at),
+            expires_at: Tick(expires_at),
+            ttl: TickDuration(expires_at - at),
+            renewals: 0,
+            nonce: Nonce([9; 16]),
+            labels: Labels::default(),
+        },
         key: None,
         ticket: None,
         continues: None,

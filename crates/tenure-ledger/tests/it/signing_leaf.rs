@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 use tenure_core::kernel::{
     ClockAnchor, EncodeContext, Event, Fence, HashSeed, Holder, IssuedLease, KernelState, LeaseMode,
-    LedgerTag, Limits, Resource, Tick, TickDuration, encode,
+    LeaseTerms, LedgerTag, Limits, Resource, Tick, TickDuration, encode,
 };
 use tenure_core::proto::{LeaseEvent, lease_event};
 use tenure_ledger::signing::{Leaf, LedgerId, SignedTerms};
@@ -46,7 +46,8 @@ fn a_renewal_is_signed_with_its_own_ticks_and_the_names_of_its_lease() {
     state.apply(&Event::Issued(lease.clone())).unwrap();
     let (at, expires_at) = (Tick(20_000_000), Tick(50_000_000));
     let renewed = Leaf::of_renewed(LEDGER, state.lease(lease.fence).unwrap(), at, expires_at);
-    assert_eq!(renewed, Leaf::of_issued(LEDGER, &IssuedLease { at, expires_at, ..lease.clone() }));
+    let terms = LeaseTerms { issued_at: at, expires_at, ..lease.terms.clone() };
+    assert_eq!(renewed, Leaf::of_issued(LEDGER, &IssuedLease { terms, ..lease.clone() }));
     assert_ne!(renewed, Leaf::of_issued(LEDGER, &lease));
     state
         .apply(&Event::Renewed { lease: lease.fence, at, expires_at, ttl: TickDuration(30_000_000) })

@@ -84,13 +84,13 @@ fn spending_does_not_change_the_leaf() {
     state.apply(&tenure_core::kernel::Event::Issued(lease.clone())).unwrap();
     let leaf = |state: &KernelState| {
         let view = state.lease(lease.fence).unwrap();
-        Leaf::of_renewed(LEDGER, view, lease.at, lease.expires_at)
+        Leaf::of_renewed(LEDGER, view, lease.terms.issued_at, lease.terms.expires_at)
     };
     let before = leaf(&state);
     assert_eq!(before, Leaf::of_issued(LEDGER, &lease));
     let spent = tenure_core::kernel::WorkEvent::Spent {
         lease: lease.fence,
-        at: lease.at,
+        at: lease.terms.issued_at,
         amount: Budget { tokens: 7, ..Budget::ZERO },
         purpose: Default::default(),
         key: None,

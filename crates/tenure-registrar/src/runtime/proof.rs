@@ -17,7 +17,7 @@ pub struct BatchProof {
 impl BatchProof {
     pub(crate) fn new(ledger: LedgerId, batch: SignedBatch, events: &[Event]) -> BatchProof {
         let granted = events.iter().filter_map(|event| match event {
-            Event::Issued(issued) => Some((issued.fence, issued.at, issued.expires_at)),
+            Event::Issued(issued) => Some((issued.fence, issued.terms.issued_at, issued.terms.expires_at)),
             Event::Renewed { lease, at, expires_at, .. } => Some((*lease, *at, *expires_at)),
             _ => None,
         });

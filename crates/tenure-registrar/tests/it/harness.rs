@@ -246,7 +246,7 @@ impl AcknowledgedState {
             match event {
                 Event::Issued(issued) => {
                     self.holders.insert(issued.holder);
-                    self.promised.insert(issued.fence, issued.expires_at);
+                    self.promised.insert(issued.fence, issued.terms.expires_at);
                 }
                 Event::Renewed { lease, expires_at, .. } => {
                     self.promised.insert(lease, expires_at);

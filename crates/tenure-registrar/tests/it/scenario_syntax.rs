@@ -75,7 +75,7 @@ fn events(events: &[Event]) -> String {
 
 fn event(event: &Event) -> String {
     match event {
-        Event::Issued(issued) => format!("issued {} until {}", issued.fence.0, tick(issued.expires_at)),
+        Event::Issued(issued) => format!("issued {} until {}", issued.fence.0, tick(issued.terms.expires_at)),
         Event::Renewed { lease, expires_at, .. } => {
             format!("renewed {} until {}", lease.0, tick(*expires_at))
         }

@@ -180,23 +180,23 @@ impl LedgerModel {
     }
 
     fn apply_issued(&mut self, issued: &IssuedLease, true_time: u64) -> InvariantResult {
-        let fence = issued.fence;
+        let (fence, terms) = (issued.fence, &issued.terms);
         ensure(fence > self.last_fence, || format!("{fence:?} is used again"))?;
         self.last_fence = fence;
         for (other, lease) in self.leases.iter().filter(|(_, lease)| lease.resource == issued.resource) {
-            let together = lease.mode.is_compatible(issued.mode);
+            let together = lease.mode.is_compatible(terms.mode);
             ensure(together, || format!("{fence:?} and {other:?} both hold {}", issued.resource))?;
         }
         for (other, lease) in self.leases.iter().filter(|(_, lease)| lease.holder != issued.holder) {
             let conflicts = agents::overlaps(lease.resource.as_str(), issued.resource.as_str())
-                && !agents::is_compatible(lease.mode, issued.mode);
+                && !agents::is_compatible(lease.mode, terms.mode);
             ensure(!conflicts, || format!("{fence:?} and {other:?} hold {} in part", issued.resource))?;
         }
-        self.agents.record_grant(&issued.holder, issued.ticket, issued.at)?;
+        self.agents.record_grant(&issued.holder, issued.ticket, terms.issued_at)?;
         self.check_fifo_order(issued)?;
-        let last_time_grant = GrantTime { true_time, at: issued.at };
+        let last_time_grant = GrantTime { true_time, at: terms.issued_at };
         let (resource, holder) = (issued.resource.clone(), issued.holder.clone());
-        let (mode, expires_at) = (issued.mode, issued.expires_at);
+        let (mode, expires_at) = (terms.mode, terms.expires_at);
         self.leases.insert(fence, LeaseModel { resource, holder, mode, expires_at, last_time_grant });
         Ok(())
     }
@@ -204,13 +204,12 @@ impl LedgerModel {
     /// First come, first served, and nobody after its patience.
     fn check_fifo_order(&mut self, issued: &IssuedLease) -> InvariantResult {
         if let Some(own) = issued.ticket.and_then(|ticket| self.queue.remove(&ticket)) {
-            let in_time = issued.at < own.until;
+            let in_time = issued.terms.issued_at < own.until;
             ensure(in_time, || format!("{:?} is served after its patience", own.ticket))?;
             ensure(own.holder == issued.holder, || format!("{:?} is served to another", own.ticket))?;
-            let is_requested = own
-                .requests
-                .iter()
-                .any(|request| request.mode == issued.mode && includes_resource(request, &issued.resource));
+            let is_requested = own.requests.iter().any(|request| {
+                request.mode == issued.terms.mode && includes_resource(request, &issued.resource)
+            });
             ensure(is_requested, || format!("{:?} is served with what it did not wait for", own.ticket))?;
         }
         if issued.continues.is_some() {
@@ -218,9 +217,9 @@ impl LedgerModel {
         }
         let older =
             self.queue.values().filter(|waiting| issued.ticket.is_none_or(|own| waiting.ticket < own));
-        for waiting in older.filter(|waiting| issued.at < waiting.until) {
+        for waiting in older.filter(|waiting| issued.terms.issued_at < waiting.until) {
             let overtaken = waiting.requests.iter().any(|request| {
-                includes_resource(request, &issued.resource) && !request.mode.is_compatible(issued.mode)
+                includes_resource(request, &issued.resource) && !request.mode.is_compatible(issued.terms.mode)
             });
             ensure(!overtaken, || format!("{:?} overtakes {:?}", issued.fence, waiting.ticket))?;
         }

@@ -2,8 +2,8 @@
 
 use tenure_core::kernel::{
     BlockedReport, ContentionNotice, Event, Fence, FileEvent, FileOwner, FileSessionEnd, FileSessionInfo,
-    Holder, IssuedLease, Labels, LeaseMode, LeaseRequest, Nonce, Principal, Resource, RetryTicketEnd,
-    RevocationCause, Tick, TickDuration, Ticket,
+    Holder, IssuedLease, Labels, LeaseMode, LeaseRequest, LeaseTerms, Nonce, Principal, Resource,
+    RetryTicketEnd, RevocationCause, Tick, TickDuration, Ticket,
 };
 use tenure_core::lease::ReleaseReason;
 use tenure_sim::invariants::{LedgerModel, Violation};
@@ -67,12 +67,15 @@ fn issued_in_place_of(fence: u64, name: &str, file: &str, when: u64, continues: 
         resource: Resource::parse(file).unwrap(),
         holder: holder(name),
         principal: Principal::parse("system:files").unwrap(),
-        mode: LeaseMode::Exclusive,
-        at: at(when),
-        expires_at: at(when).saturating_add(YEAR),
-        ttl: YEAR,
-        nonce: Nonce::default(),
-        labels: Labels::default(),
+        terms: LeaseTerms {
+            mode: LeaseMode::Exclusive,
+            issued_at: at(when),
+            expires_at: at(when).saturating_add(YEAR),
+            ttl: YEAR,
+            renewals: 0,
+            nonce: Nonce::default(),
+            labels: Labels::default(),
+        },
         key: None,
         ticket: None,
         continues: continues.map(Fence),

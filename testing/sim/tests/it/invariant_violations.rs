@@ -2,8 +2,8 @@
 
 use tenure_core::kernel::{
     Event, Fence, Holder, Intent, IntentAcceptance, IntentEvent, IntentKey, IntentSessionEnd, IntentTarget,
-    IssuedLease, Labels, LeaseMode, LeaseRequest, Nonce, Principal, QueuedAcquire, Resource, Tick,
-    TickDuration, Ticket,
+    IssuedLease, Labels, LeaseMode, LeaseRequest, LeaseTerms, Nonce, Principal, QueuedAcquire, Resource,
+    Tick, TickDuration, Ticket,
 };
 use tenure_sim::invariants::{LedgerModel, Violation};
 
@@ -34,12 +34,15 @@ fn issued(fence: u64, at: u64, seconds: u64, mode: LeaseMode) -> IssuedLease {
         resource: resource(),
         holder: Holder::parse(&format!("holder-{fence}")).unwrap(),
         principal: Principal::parse("owner").unwrap(),
-        mode,
-        at: Tick(at * SECOND),
-        expires_at: Tick((at + seconds) * SECOND),
-        ttl: TickDuration::from_secs(seconds),
-        nonce: Nonce::default(),
-        labels: Labels::default(),
+        terms: LeaseTerms {
+            mode,
+            issued_at: Tick(at * SECOND),
+            expires_at: Tick((at + seconds) * SECOND),
+            ttl: TickDuration::from_secs(seconds),
+            renewals: 0,
+            nonce: Nonce::default(),
+            labels: Labels::default(),
+        },
         key: None,
         ticket: None,
         continues: None,

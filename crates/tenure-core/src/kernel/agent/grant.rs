@@ -70,7 +70,7 @@ fn grant_one(
     }
     // It may have got it in this very decision, for another manifest of its own.
     let got = decision.issued_leases_on(&request.resource).filter(|issued| issued.holder == *agent).last();
-    if let Some((fence, mode)) = got.map(|issued| (issued.fence, issued.mode)) {
+    if let Some((fence, mode)) = got.map(|issued| (issued.fence, issued.terms.mode)) {
         if mode.covers(request.mode) {
             return fence;
         }

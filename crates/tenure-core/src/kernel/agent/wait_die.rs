@@ -150,7 +150,7 @@ fn conflicting_holders(
     let leases = leases.filter(|lease| !lease.terms.mode.is_compatible(mode) && decision.is_active(lease));
     let leases = leases.map(|lease| decision.state.holder_name(lease.holder).clone());
     let granted =
-        decision.issued_leases_overlapping(resource).filter(|issued| !issued.mode.is_compatible(mode));
+        decision.issued_leases_overlapping(resource).filter(|issued| !issued.terms.mode.is_compatible(mode));
     let held: Vec<Holder> = leases.chain(granted.map(|issued| issued.holder.clone())).collect();
     held.into_iter()
 }

@@ -5,7 +5,7 @@ use thiserror::Error;
 
 use super::fields::MessageCodec;
 use super::stored_work_id;
-use crate::kernel::event::{Event, IssuedLease};
+use crate::kernel::event::{Event, IssuedLease, LeaseTerms};
 use crate::kernel::name::{Holder, Principal, Resource};
 use crate::kernel::newtypes::{Fence, LedgerTag, TICK_RATE_HZ, Tick, TickDuration, Ticket};
 use crate::lease::{LeaseError, ReleaseReason};
@@ -120,12 +120,15 @@ fn decode_issued(message: proto::LeaseIssued, tag: LedgerTag) -> Result<IssuedLe
         resource,
         holder,
         principal: Principal::parse(&message.principal)?,
-        mode,
-        at: Tick(message.issued_at_tick),
-        expires_at: Tick(message.expires_at_tick),
-        ttl: TickDuration(message.ttl_ticks),
-        nonce: MessageCodec::from_message(message.nonce)?,
-        labels: MessageCodec::from_message(message.labels)?,
+        terms: LeaseTerms {
+            mode,
+            issued_at: Tick(message.issued_at_tick),
+            expires_at: Tick(message.expires_at_tick),
+            ttl: TickDuration(message.ttl_ticks),
+            renewals: 0,
+            nonce: MessageCodec::from_message(message.nonce)?,
+            labels: MessageCodec::from_message(message.labels)?,
+        },
         key: MessageCodec::from_message(message.idempotency)?,
         ticket: (message.ticket != 0).then_some(Ticket(message.ticket)),
         continues: (message.continues != 0).then_some(Fence(message.continues)),

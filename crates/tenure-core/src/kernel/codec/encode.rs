@@ -124,9 +124,10 @@ fn encode_payload(event: &Event, stamp: EncodeContext<'_>, payload: &mut Protobu
 }
 
 fn encode_issued(issued: &IssuedLease, stamp: EncodeContext<'_>, fields: &mut ProtobufWriter<'_>) {
+    let terms = &issued.terms;
     let lease_id = stamp.tag.lease_id_text(issued.fence);
     let (resource, holder) = (issued.resource.as_str(), issued.holder.as_str());
-    let work_id = stored_work_id(&issued.resource, issued.mode, &lease_id);
+    let work_id = stored_work_id(&issued.resource, terms.mode, &lease_id);
     let actor_id = stored_id(holder);
     // A name stands beside its id only where the id is not the name already.
     let beside = |name, id: &str| if name == id { "" } else { name };
@@ -134,20 +135,20 @@ fn encode_issued(issued: &IssuedLease, stamp: EncodeContext<'_>, fields: &mut Pr
         .bytes(1, lease_id.as_bytes())
         .text(2, &work_id)
         .text(3, &actor_id)
-        .number(4, stamp.anchor.wall_time_of(issued.at))
-        .number(5, stamp.anchor.wall_time_of(issued.expires_at))
+        .number(4, stamp.anchor.wall_time_of(terms.issued_at))
+        .number(5, stamp.anchor.wall_time_of(terms.expires_at))
         .bytes(6, stamp.signature)
-        .number(8, issued.at.0)
-        .number(9, issued.expires_at.0)
+        .number(8, terms.issued_at.0)
+        .number(9, terms.expires_at.0)
         .number(10, TICK_RATE_HZ)
         .number(100, issued.fence.0)
-        .number(101, u64::from(issued.mode as u8) + 1)
+        .number(101, u64::from(terms.mode as u8) + 1)
         .text(102, beside(resource, &work_id))
         .text(103, beside(holder, &actor_id))
         .text(104, issued.principal.as_str())
-        .number(105, issued.ttl.0)
-        .bytes(106, &issued.nonce.0);
-    for (name, value) in issued.labels.iter() {
+        .number(105, terms.ttl.0)
+        .bytes(106, &terms.nonce.0);
+    for (name, value) in terms.labels.iter() {
         fields.message(107, |label| {
             label.text(1, name).text(2, value);
         });

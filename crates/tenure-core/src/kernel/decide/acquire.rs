@@ -265,10 +265,10 @@ fn own_lease(
     });
     let served = || {
         let mut granted = decision.issued_leases_on(resource);
-        granted.find(|issued| issued.mode == request.mode && issued.holder == acquire.holder)
+        granted.find(|issued| issued.terms.mode == request.mode && issued.holder == acquire.holder)
     };
     own.map(|lease| (lease.fence, lease.terms.expires_at))
-        .or_else(|| served().map(|issued| (issued.fence, issued.expires_at)))
+        .or_else(|| served().map(|issued| (issued.fence, issued.terms.expires_at)))
 }
 
 fn queue(

@@ -59,8 +59,8 @@ fn first_blocker(
     }
     // Whoever was let in on the way, by a wait or a lease that was found to be over.
     let mut served = decision.issued_leases_overlapping(resource);
-    if let Some(issued) = served.find(|issued| !issued.mode.is_compatible(change.mode)) {
-        return Some((issued.holder.clone(), issued.expires_at));
+    if let Some(issued) = served.find(|issued| !issued.terms.mode.is_compatible(change.mode)) {
+        return Some((issued.holder.clone(), issued.terms.expires_at));
     }
     let new_conflicts =
         ModeSet::conflicting_with(change.mode).difference(ModeSet::conflicting_with(lease.terms.mode));

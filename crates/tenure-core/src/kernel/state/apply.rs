@@ -3,8 +3,7 @@
 use thiserror::Error;
 
 use super::entry::{
-    HolderIdleSince, KnownHolder, LeaseEntry, LeaseTerms, PrincipalEntry, QueueEntry, ResourceEntry,
-    SmallList,
+    HolderIdleSince, KnownHolder, LeaseEntry, PrincipalEntry, QueueEntry, ResourceEntry, SmallList,
 };
 use super::holder_leases::HolderLeases;
 use super::name_table::NameLookup;
@@ -93,25 +92,27 @@ impl KernelState {
     }
 
     fn apply_issued(&mut self, issued: &IssuedLease) -> Result<(), ApplyError> {
+        let terms = &issued.terms;
         ensure(issued.fence > self.last_fence && issued.fence <= Fence::MAX, "its fence was used before")?;
         ensure(
-            has_duration(issued.at.0, issued.expires_at.0) && issued.ttl > TickDuration(0),
+            has_duration(terms.issued_at.0, terms.expires_at.0) && terms.ttl > TickDuration(0),
             "it grants no time",
         )?;
+        ensure(terms.renewals == 0, "it is renewed already")?;
         ensure(issued.ticket.is_none_or(|ticket| ticket <= self.last_ticket), "its ticket was never drawn")?;
         let holder = self.holders.look_up(issued.holder.as_str());
-        let own = self.can_use_holder_at(holder.slot(), &issued.principal, issued.at)
+        let own = self.can_use_holder_at(holder.slot(), &issued.principal, terms.issued_at)
             && self.can_use_agent_name(&issued.holder, &issued.principal);
         ensure(own, "its holder is somebody else's")?;
         self.check_intent_session_lease_issued(issued)?;
         self.check_file_lease_issued(issued)?;
         let mut resource = self.resources.look_up(issued.resource.as_str());
         if let Some(resource) = resource.slot() {
-            let fits = self.leases_on(resource).all(|lease| lease.terms.mode.is_compatible(issued.mode));
+            let fits = self.leases_on(resource).all(|lease| lease.terms.mode.is_compatible(terms.mode));
             ensure(fits, "its resource is held")?;
         }
         let fits_beside = |lease: &LeaseEntry| {
-            lease.terms.mode.is_compatible(issued.mode) || holder.slot() == Some(lease.holder)
+            lease.terms.mode.is_compatible(terms.mode) || holder.slot() == Some(lease.holder)
         };
         let fits = self
             .overlaps
@@ -123,20 +124,20 @@ impl KernelState {
             let queued = &waiting.queued;
             let own = queued.holder == issued.holder && queued.key == issued.key;
             ensure(own, "its ticket is somebody else's")?;
-            ensure(!is_expired(issued.at.0, queued.until.0), "its ticket was over")?;
+            ensure(!is_expired(terms.issued_at.0, queued.until.0), "its ticket was over")?;
             let is_requested =
-                resource.slot().is_some_and(|slot| waiting.modes_on(slot).contains(issued.mode));
+                resource.slot().is_some_and(|slot| waiting.modes_on(slot).contains(terms.mode));
             ensure(is_requested, "its ticket is for something else")?;
         }
         if let Some(key) = issued.key
             && let Some(principal) = self.find_principal(&issued.principal)
         {
-            let free = self.keys.can_issue(principal, key, issued.ticket, issued.at);
+            let free = self.keys.can_issue(principal, key, issued.ticket, terms.issued_at);
             ensure(free, "its key was used for something else")?;
         }
 
         if let Some(ticket) = issued.ticket {
-            self.remove_queue_entry(ticket, issued.at);
+            self.remove_queue_entry(ticket, terms.issued_at);
             // Perhaps nobody else waited for it.
             resource = self.resources.look_up(issued.resource.as_str());
         }
@@ -144,21 +145,13 @@ impl KernelState {
         let resource = self.intern_resource(resource, &issued.resource);
         let principal = self.insert_lease(LeaseEntry {
             fence: issued.fence,
-            terms: LeaseTerms {
-                mode: issued.mode,
-                issued_at: issued.at,
-                expires_at: issued.expires_at,
-                ttl: issued.ttl,
-                renewals: 0,
-                nonce: issued.nonce,
-                labels: issued.labels.clone(),
-            },
+            terms: terms.clone(),
             key: issued.key.map(Box::new),
             resource,
             holder,
             holder_index: 0,
         });
-        self.expiries.insert((issued.expires_at, issued.fence));
+        self.expiries.insert((terms.expires_at, issued.fence));
         if issued.principal.as_str() == FILES_PRINCIPAL {
             self.record_uncommitted_transfer(issued);
         }
@@ -170,7 +163,12 @@ impl KernelState {
             self.insert_work_lease(issued.fence, WorkLease::new(authority.clone()), true);
         }
         if !self.agents.is_empty() {
-            self.record_agent_grant(&issued.holder, (issued.fence, issued.mode), issued.ticket, issued.at);
+            self.record_agent_grant(
+                &issued.holder,
+                (issued.fence, terms.mode),
+                issued.ticket,
+                terms.issued_at,
+            );
         }
         Ok(())
     }

@@ -1,10 +1,10 @@
 //! The state as plain, sorted data: what two states are compared by.
 
 use super::agents::AgentRecord;
-use super::entry::LeaseTerms;
 use super::retention::{EndedLease, IdempotencyEntry};
 use super::{ClockState, KernelState, WorkLease};
 use crate::kernel::agent::AgentWait;
+use crate::kernel::event::LeaseTerms;
 use crate::kernel::event::QueuedAcquire;
 use crate::kernel::file::{FileSession, RetryTicket, UncommittedFile};
 use crate::kernel::intent::IntentSession;

@@ -5,24 +5,10 @@ use std::collections::BTreeSet;
 use super::holder_leases::HolderLeases;
 use super::name_table::NamedEntry;
 use super::slab::Slot;
-use crate::kernel::event::QueuedAcquire;
-use crate::kernel::mode::{LeaseMode, ModeSet};
-use crate::kernel::name::{Holder, Labels, Principal, Resource};
-use crate::kernel::newtypes::{Fence, IdempotencyKey, Nonce, Tick, TickDuration, Ticket};
-
-/// What was promised to a lease's holder; a renewal changes the end, the TTL and the count of renewals.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct LeaseTerms {
-    pub mode: LeaseMode,
-    pub issued_at: Tick,
-    /// The lease is expired from this tick on.
-    pub expires_at: Tick,
-    pub ttl: TickDuration,
-    pub renewals: u32,
-    /// The lease's token is made from it. It is kept after the end: a late caller must still prove that the lease was its own.
-    pub nonce: Nonce,
-    pub labels: Labels,
-}
+use crate::kernel::event::{LeaseTerms, QueuedAcquire};
+use crate::kernel::mode::ModeSet;
+use crate::kernel::name::{Holder, Principal, Resource};
+use crate::kernel::newtypes::{Fence, IdempotencyKey, Tick, Ticket};
 
 /// A live lease. A million of these should fit into a small machine: no field without a need.
 #[derive(Debug, Clone)]

@@ -29,7 +29,6 @@ pub(crate) use agents::conflicts_with;
 pub use apply::ApplyError;
 pub use checkpoint::RestoreError;
 pub use comparable_state::ComparableState;
-pub use entry::LeaseTerms;
 pub(crate) use entry::{LeaseEntry, QueueEntry};
 pub(crate) use invariants::ensure;
 pub use name_table::HashSeed;

@@ -2,9 +2,9 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use super::entry::LeaseTerms;
 use super::slab::{Slab, Slot};
 use super::work_leases::{KeyedSpend, WorkLease};
+use crate::kernel::event::LeaseTerms;
 use crate::kernel::limits::{ENDED_LEASE_RETENTION, KEY_RETENTION, MAX_ENDED_LEASES};
 use crate::kernel::name::{Holder, Principal, Resource};
 use crate::kernel::newtypes::{Fence, IdempotencyKey, RequestDigest, Tick, Ticket};

@@ -1,8 +1,9 @@
 //! What the world may see of the state.
 
+use super::KernelState;
 use super::WorkLease;
 use super::entry::{LeaseEntry, QueueEntry};
-use super::{KernelState, LeaseTerms};
+use crate::kernel::event::LeaseTerms;
 use crate::kernel::lease_request::LeaseRequest;
 use crate::kernel::mode::LeaseMode;
 use crate::kernel::name::{Holder, Principal, Resource};

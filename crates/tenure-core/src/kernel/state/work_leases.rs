@@ -119,18 +119,19 @@ impl KernelState {
 
     fn check_authority(&self, issued: &IssuedLease) -> Result<(), ApplyError> {
         let Some(authority) = &issued.authority else { return Ok(()) };
-        let work_id = work_id_of(&issued.resource).filter(|_| issued.mode == LeaseMode::Exclusive);
+        let work_id = work_id_of(&issued.resource).filter(|_| issued.terms.mode == LeaseMode::Exclusive);
         let work_id = work_id.ok_or(ApplyError("it has authority over what is no work of its own"))?;
         ensure(authority.budget.check().is_ok(), "its budget is too large")?;
         let Some(parent) = authority.parent else { return Ok(()) };
-        let lease =
-            self.find_lease(parent).filter(|lease| !is_expired(issued.at.0, lease.terms.expires_at.0));
+        let lease = self
+            .find_lease(parent)
+            .filter(|lease| !is_expired(issued.terms.issued_at.0, lease.terms.expires_at.0));
         let lease = lease.ok_or(ApplyError("it is derived from a lease that is over"))?;
         let work =
             self.work_lease(parent).ok_or(ApplyError("it is derived from a lease without authority"))?;
         ensure(self.can_derive(parent), "too much is derived from one lease")?;
         let has = (&work.authority.scope, work.remaining, lease.terms.expires_at);
-        let fits = check_derived(has, work_id, (&authority.scope, authority.budget, issued.expires_at));
+        let fits = check_derived(has, work_id, (&authority.scope, authority.budget, issued.terms.expires_at));
         ensure(fits.is_ok(), "it is more than a part of the lease that it is derived from")
     }
 

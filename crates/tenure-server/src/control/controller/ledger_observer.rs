@@ -5,7 +5,9 @@ use std::sync::atomic::Ordering;
 
 use tenure_control::ControlLease;
 use tenure_control::device::StopReason;
-use tenure_core::kernel::{Event, Fence, IssuedLease, KernelState, LedgerTag, RevocationCause, Tick};
+use tenure_core::kernel::{
+    Event, Fence, IssuedLease, KernelState, LeaseTerms, LedgerTag, RevocationCause, Tick,
+};
 use tenure_ledger::Seq;
 use tenure_registrar::runtime::Observer;
 
@@ -20,20 +22,21 @@ impl Controller {
     }
 
     fn taken(&self, issued: &IssuedLease, tag: LedgerTag) {
+        let LeaseTerms { issued_at: at, expires_at, ttl, .. } = issued.terms;
         let state = &mut *self.state.lock();
         let Some(connection) = state.connections.get(issued.holder.as_str()) else { return };
         let held = ControlLease {
             fence: issued.fence,
             lease_id: shown_id(tag, issued.fence),
             owner: connection.owner.clone(),
-            acquired_at: issued.at,
-            expires_at: issued.expires_at,
-            ttl: issued.ttl,
+            acquired_at: at,
+            expires_at,
+            ttl,
         };
         state.ownership.begin_lease(held.clone());
         self.fence.store(held.fence.0, Ordering::Relaxed);
         self.ownership_epochs.send_replace(state.ownership.epoch());
-        self.broadcast(issued.at, LeaseChange { event: LeaseEventKind::Acquired, lease: held, reason: None });
+        self.broadcast(at, LeaseChange { event: LeaseEventKind::Acquired, lease: held, reason: None });
     }
 
     fn extended(&self, fence: Fence, at: Tick, expires_at: Tick) {

@@ -42,12 +42,20 @@ impl LeaseSnapshot {
         let start = LeaseOrigin {
             resource: issued.resource.clone(),
             holder: issued.holder.clone(),
-            mode: issued.mode,
-            at: issued.at,
-            labels: issued.labels.clone(),
+            mode: issued.terms.mode,
+            at: issued.terms.issued_at,
+            labels: issued.terms.labels.clone(),
         };
-        let IssuedLease { fence, expires_at, ttl, .. } = *issued;
-        Self { fence, start: Some(start), expires_at, ttl, renewals: 0, end: None, is_later: false }
+        let LeaseTerms { expires_at, ttl, renewals, .. } = issued.terms;
+        Self {
+            fence: issued.fence,
+            start: Some(start),
+            expires_at,
+            ttl,
+            renewals,
+            end: None,
+            is_later: false,
+        }
     }
 
     pub(super) fn of_active(lease: LeaseView<'_>) -> Self {

@@ -87,11 +87,11 @@ impl LogEntry<'_> {
             "resource": issued.resource.as_str(),
             "holder": issued.holder.as_str(),
             "principal": issued.principal.as_str(),
-            "mode": issued.mode.as_str(),
-            "expiresTick": issued.expires_at.0,
-            "expiresAt": self.time_of(issued.expires_at),
-            "ttlMs": issued.ttl.as_millis(),
-            "labels": of_labels(&issued.labels),
+            "mode": issued.terms.mode.as_str(),
+            "expiresTick": issued.terms.expires_at.0,
+            "expiresAt": self.time_of(issued.terms.expires_at),
+            "ttlMs": issued.terms.ttl.as_millis(),
+            "labels": of_labels(&issued.terms.labels),
         });
         if let Some(authority) = &issued.authority {
             lease["authority"] = api_fields::work_authority_fields(authority, self.tag);

@@ -3,7 +3,7 @@
 use super::bytes::CheckpointReader;
 use super::fields::CheckpointCodec;
 use super::{RestoreError, VERSION};
-use crate::kernel::event::{ClockReading, QueuedAcquire};
+use crate::kernel::event::{ClockReading, LeaseTerms, QueuedAcquire};
 use crate::kernel::lease_request::{Alternatives, can_be_assigned};
 use crate::kernel::limits::{KEY_RETENTION, Limits};
 use crate::kernel::mode::ModeSet;
@@ -11,7 +11,7 @@ use crate::kernel::name::{Holder, Principal, Resource};
 use crate::kernel::newtypes::{Fence, IdempotencyKey, LedgerTag, Tick, Ticket};
 use crate::kernel::outcome::LeaseEnd;
 use crate::kernel::state::entry::{
-    HolderIdleSince, KnownHolder, LeaseEntry, LeaseTerms, PrincipalEntry, ResourceEntry, SmallList,
+    HolderIdleSince, KnownHolder, LeaseEntry, PrincipalEntry, ResourceEntry, SmallList,
 };
 use crate::kernel::state::holder_leases::HolderLeases;
 use crate::kernel::state::retention::{EndedLease, IdempotencyEntry, IdempotencyKeys, IdempotencyOutcome};

@@ -4,13 +4,13 @@ use std::sync::Arc;
 
 use super::RestoreError;
 use super::bytes::{CheckpointReader, CheckpointWriter};
+use crate::kernel::event::LeaseTerms;
 use crate::kernel::event::RevocationCause;
 use crate::kernel::lease_request::{Alternatives, LeaseRequest};
 use crate::kernel::mode::LeaseMode;
 use crate::kernel::name::{Holder, Labels, Principal, Resource};
 use crate::kernel::newtypes::{Fence, IdempotencyKey, Nonce, RequestDigest, Tick, TickDuration, Ticket};
 use crate::kernel::outcome::LeaseEnd;
-use crate::kernel::state::LeaseTerms;
 use crate::lease::ReleaseReason;
 use crate::rules::names::{InvalidInput, is_storable_text};
 

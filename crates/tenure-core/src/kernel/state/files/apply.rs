@@ -94,7 +94,10 @@ impl KernelState {
         let is_ours = issued.principal.as_str() == FILES_PRINCIPAL;
         ensure(is_session == is_ours, "its holder is a session of an agent, or is not, and should be")?;
         let is_plain = issued.key.is_none() && issued.ticket.is_none() && issued.authority.is_none();
-        ensure(!is_ours || (issued.mode == LeaseMode::Exclusive && is_plain), "no file is held like this")?;
+        ensure(
+            !is_ours || (issued.terms.mode == LeaseMode::Exclusive && is_plain),
+            "no file is held like this",
+        )?;
         let has_ticket = self.retry_ticket_for(&issued.holder, &issued.resource).is_some();
         ensure(!has_ticket, "its holder has an open ticket for it")
     }
@@ -105,7 +108,7 @@ impl KernelState {
         let Some(session) = self.files.sessions.get(&before.holder) else { return };
         let is_heir = self.file_session_ancestors(&session.id).contains(&issued.holder);
         if !is_heir && session.id != issued.holder {
-            let uncommitted = UncommittedFile { owner: session.owner(), at: issued.at };
+            let uncommitted = UncommittedFile { owner: session.owner(), at: issued.terms.issued_at };
             self.files.record_uncommitted(issued.resource.clone(), uncommitted);
         }
     }

@@ -67,7 +67,7 @@ impl KernelState {
         };
         let is_right = session.state == IntentSessionState::New
             && issued.principal.as_str() == ORCHESTRATOR_PRINCIPAL
-            && issued.mode == LeaseMode::Exclusive
+            && issued.terms.mode == LeaseMode::Exclusive
             && is_needed();
         ensure(is_right, "its holder is a session, and has no use for it")
     }
