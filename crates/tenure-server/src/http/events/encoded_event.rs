@@ -176,7 +176,7 @@ impl EncodedEvent {
             EventSubject::File(then) => then.bytes(),
             EventSubject::Agent(then) => then.resources().map(|resource| 64 + resource.as_str().len()).sum(),
             EventSubject::Lease(facts) => {
-                facts.start.as_ref().map_or(0, |start| start.resource.as_str().len())
+                facts.names.as_ref().map_or(0, |(resource, _)| resource.as_str().len())
             }
             EventSubject::Wait(wait) => {
                 wait.request.as_ref().map_or(0, |request| 64 * request.requested.len())

@@ -63,8 +63,8 @@ impl Filter {
         let is_seen = |resource: &Resource| self.caller.can_see(resource.as_str());
         match about {
             EventSubject::Nothing => self.resource.is_none(),
-            EventSubject::Lease(facts) => match &facts.start {
-                Some(start) => fits(&start.resource) && is_seen(&start.resource),
+            EventSubject::Lease(facts) => match &facts.names {
+                Some((resource, _)) => fits(resource) && is_seen(resource),
                 // Nobody knows any more what it was about, so only who may see everything is told.
                 None => self.resource.is_none() && self.caller.can_see(""),
             },

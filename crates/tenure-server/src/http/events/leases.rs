@@ -1,87 +1,59 @@
 //! What an event is about, as it was right after it.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use tenure_api::{Lease, LeaseState, Waiter};
+use tenure_api::{Lease, Waiter};
 use tenure_core::kernel::{
     ClockAnchor, EndedLease, Event, Fence, Holder, IssuedLease, Labels, LeaseEnd, LeaseMode, LeaseRequest,
-    LeaseTerms, LeaseView, LedgerTag, QueueTicketView, QueuedAcquire, Resource, Tick, TickDuration,
+    LeaseTerms, LeaseView, LedgerTag, Nonce, QueueTicketView, QueuedAcquire, Resource, Tick, TickDuration,
     WorkEvent,
 };
 use tenure_core::rules::time::remaining;
 
 use crate::clock::format_tick_with_anchor;
-use crate::http::reply_error::end_reason_name;
+use crate::http::leases::{active_view, ended_view};
 
 #[derive(Debug, Clone)]
 pub(super) struct LeaseSnapshot {
     pub(super) fence: Fence,
-    /// How it began. Nothing where that is forgotten: then the event itself is all that is known.
-    pub(super) start: Option<LeaseOrigin>,
-    pub(super) expires_at: Tick,
-    pub(super) ttl: TickDuration,
-    pub(super) renewals: u32,
+    /// `None` if the start of the lease is forgotten: then `terms` has only what the event itself says.
+    pub(super) names: Option<(Resource, Holder)>,
+    pub(super) terms: LeaseTerms,
     pub(super) end: Option<(Tick, LeaseEnd)>,
     /// Whether this is how it was later: then its renewals are counted already.
     pub(super) is_later: bool,
 }
 
-/// What of a lease never changes.
-#[derive(Debug, Clone)]
-pub(super) struct LeaseOrigin {
-    pub(super) resource: Resource,
-    holder: Holder,
-    mode: LeaseMode,
-    at: Tick,
-    labels: Labels,
-}
-
 impl LeaseSnapshot {
     pub(super) fn of_issued(issued: &IssuedLease) -> Self {
-        let start = LeaseOrigin {
-            resource: issued.resource.clone(),
-            holder: issued.holder.clone(),
-            mode: issued.terms.mode,
-            at: issued.terms.issued_at,
-            labels: issued.terms.labels.clone(),
-        };
-        let LeaseTerms { expires_at, ttl, renewals, .. } = issued.terms;
-        Self {
-            fence: issued.fence,
-            start: Some(start),
-            expires_at,
-            ttl,
-            renewals,
-            end: None,
-            is_later: false,
-        }
+        Self::new(issued.fence, &issued.resource, &issued.holder, &issued.terms)
     }
 
     pub(super) fn of_active(lease: LeaseView<'_>) -> Self {
-        Self::of_terms(lease.fence, lease.resource, lease.holder, lease.terms)
+        Self::new(lease.fence, lease.resource, lease.holder, lease.terms)
     }
 
     /// A lease that is over, as it was before its end.
     pub(super) fn of_ended(lease: &EndedLease) -> Self {
-        Self::of_terms(lease.fence, &lease.resource, &lease.holder, &lease.terms)
+        Self::new(lease.fence, &lease.resource, &lease.holder, &lease.terms)
     }
 
-    fn of_terms(fence: Fence, resource: &Resource, holder: &Holder, terms: &LeaseTerms) -> Self {
-        let start = LeaseOrigin {
-            resource: resource.clone(),
-            holder: holder.clone(),
-            mode: terms.mode,
-            at: terms.issued_at,
-            labels: terms.labels.clone(),
-        };
-        let LeaseTerms { expires_at, ttl, renewals, .. } = *terms;
-        Self { fence, start: Some(start), expires_at, ttl, renewals, end: None, is_later: false }
+    fn new(fence: Fence, resource: &Resource, holder: &Holder, terms: &LeaseTerms) -> Self {
+        let names = Some((resource.clone(), holder.clone()));
+        Self { fence, names, terms: terms.clone(), end: None, is_later: false }
     }
 
     fn unknown(fence: Fence) -> Self {
-        let (expires_at, ttl) = (Tick::default(), TickDuration::default());
-        Self { fence, start: None, expires_at, ttl, renewals: 0, end: None, is_later: true }
+        let terms = LeaseTerms {
+            mode: LeaseMode::Exclusive,
+            issued_at: Tick::default(),
+            expires_at: Tick::default(),
+            ttl: TickDuration::default(),
+            renewals: 0,
+            nonce: Nonce::default(),
+            labels: Labels::default(),
+        };
+        Self { fence, names: None, terms, end: None, is_later: true }
     }
 
     /// The lease that `event` is about, right after it. `before` is what it was.
@@ -96,8 +68,9 @@ impl LeaseSnapshot {
             Event::Issued(issued) => LeaseSnapshot::of_issued(issued),
             Event::Renewed { lease, expires_at, ttl, .. } => {
                 let before = known(lease);
-                let renewals = before.renewals.saturating_add(u32::from(!before.is_later));
-                LeaseSnapshot { expires_at: *expires_at, ttl: *ttl, renewals, ..before }
+                let renewals = before.terms.renewals.saturating_add(u32::from(!before.is_later));
+                let terms = LeaseTerms { expires_at: *expires_at, ttl: *ttl, renewals, ..before.terms };
+                LeaseSnapshot { terms, ..before }
             }
             Event::Released { lease, at, reason, .. } => ended(lease, at, LeaseEnd::Released(*reason)),
             Event::Expired { lease, at } => ended(lease, at, LeaseEnd::Expired),
@@ -111,39 +84,19 @@ impl LeaseSnapshot {
 
     /// As it is told. Where something is not known any more, it is empty.
     pub(super) fn to_view(&self, at: Tick, tag: LedgerTag, anchor: ClockAnchor) -> Lease {
-        let text = |of: fn(&LeaseOrigin) -> &str| {
-            self.start.as_ref().map_or_else(String::new, |start| of(start).to_owned())
-        };
-        let labels = |start: &LeaseOrigin| {
-            start.labels.iter().map(|(name, value)| (name.to_owned(), value.to_owned())).collect()
-        };
-        let time = |tick: Tick| {
-            if tick == Tick::default() { String::new() } else { format_tick_with_anchor(anchor, tick) }
-        };
-        let remaining_ms = if self.end.is_some() { 0 } else { remaining(at.0, self.expires_at.0) / 1_000 };
-        Lease {
-            id: tag.lease_id(self.fence),
-            resource: text(|start| start.resource.as_str()),
-            holder: text(|start| start.holder.as_str()),
-            mode: text(|start| start.mode.as_str()),
-            state: match self.end {
-                None => LeaseState::Active,
-                Some((_, LeaseEnd::Expired)) => LeaseState::Expired,
-                Some(_) => LeaseState::Released,
-            },
-            fence: self.fence.0,
-            ttl_ms: self.ttl.as_millis(),
-            remaining_ms,
-            acquired_at: self
-                .start
-                .as_ref()
-                .map_or_else(String::new, |start| format_tick_with_anchor(anchor, start.at)),
-            expires_at: time(self.expires_at),
-            renewal_count: self.renewals,
-            labels: self.start.as_ref().map_or_else(BTreeMap::new, labels),
-            ended_at: self.end.map(|(tick, _)| format_tick_with_anchor(anchor, tick)),
-            end: self.end.map(|(_, end)| end_reason_name(end).to_owned()),
-            recall: None,
+        let time = |tick| format_tick_with_anchor(anchor, tick);
+        let names = self.names.as_ref();
+        let names = names.map_or(("", ""), |(resource, holder)| (resource.as_str(), holder.as_str()));
+        let mut lease = active_view(tag.lease_id(self.fence), self.fence, names, &self.terms, at, time);
+        if self.names.is_none() {
+            (lease.mode, lease.acquired_at) = Default::default();
+            if self.terms.expires_at == Tick::default() {
+                lease.expires_at = String::new();
+            }
+        }
+        match self.end {
+            None => lease,
+            Some((ended_at, end)) => ended_view(lease, end, time(ended_at)),
         }
     }
 }

@@ -24,7 +24,7 @@ pub(crate) use self::parse::nonce;
 pub(super) use self::parse::{derive_idempotency_key, holder, parse_idempotency_key};
 pub(super) use self::release_and_revoke::release_one;
 pub(super) use self::renew::renew_one;
-pub(super) use self::show::{active_lease, ended_lease, find};
+pub(super) use self::show::{active_lease, active_view, ended_lease, ended_view, find};
 use super::auth::Caller;
 use super::reply_error::{not_found, token_invalid};
 use super::response::HttpError;

@@ -6,7 +6,7 @@ use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Response;
 use tenure_api::{Lease, LeaseResponse, LeaseState};
-use tenure_core::kernel::{self, EndedLease, Fence, LeaseEnd, LeaseView, Tick};
+use tenure_core::kernel::{self, EndedLease, Fence, LeaseEnd, LeaseTerms, LeaseView, Tick};
 use tenure_core::rules::time::{is_expired, remaining};
 
 use super::release_and_revoke::RecallLookup;
@@ -65,19 +65,33 @@ pub(super) fn active_lease_with_recalls<'a>(
 }
 
 fn as_active(state: &kernel::KernelState, lease: &LeaseView<'_>, at: Tick) -> Lease {
+    let names = (lease.resource.as_str(), lease.holder.as_str());
+    let id = state.ledger_tag().lease_id(lease.fence);
+    active_view(id, lease.fence, names, lease.terms, at, |tick| tick_to_rfc3339(state, tick))
+}
+
+/// A lease on a resource, of a holder, before its end. `time` gives a tick as text.
+pub(in crate::http) fn active_view(
+    id: String,
+    fence: Fence,
+    (resource, holder): (&str, &str),
+    terms: &LeaseTerms,
+    at: Tick,
+    time: impl Fn(Tick) -> String,
+) -> Lease {
     Lease {
-        id: state.ledger_tag().lease_id(lease.fence),
-        resource: lease.resource.as_str().to_owned(),
-        holder: lease.holder.as_str().to_owned(),
-        mode: lease.terms.mode.as_str().to_owned(),
+        id,
+        resource: resource.to_owned(),
+        holder: holder.to_owned(),
+        mode: terms.mode.as_str().to_owned(),
         state: LeaseState::Active,
-        fence: lease.fence.0,
-        ttl_ms: lease.terms.ttl.as_millis(),
-        remaining_ms: remaining(at.0, lease.terms.expires_at.0) / 1_000,
-        acquired_at: tick_to_rfc3339(state, lease.terms.issued_at),
-        expires_at: tick_to_rfc3339(state, lease.terms.expires_at),
-        renewal_count: lease.terms.renewals,
-        labels: lease.terms.labels.iter().map(|(name, value)| (name.to_owned(), value.to_owned())).collect(),
+        fence: fence.0,
+        ttl_ms: terms.ttl.as_millis(),
+        remaining_ms: remaining(at.0, terms.expires_at.0) / 1_000,
+        acquired_at: time(terms.issued_at),
+        expires_at: time(terms.expires_at),
+        renewal_count: terms.renewals,
+        labels: terms.labels.iter().map(|(name, value)| (name.to_owned(), value.to_owned())).collect(),
         ended_at: None,
         end: None,
         recall: None,
@@ -111,7 +125,7 @@ pub(super) fn state_after(end: LeaseEnd) -> LeaseState {
     }
 }
 
-fn ended_view(lease: Lease, end: LeaseEnd, ended_at: String) -> Lease {
+pub(in crate::http) fn ended_view(lease: Lease, end: LeaseEnd, ended_at: String) -> Lease {
     Lease {
         state: state_after(end),
         remaining_ms: 0,
