@@ -23,6 +23,7 @@
 //! Numbers are big-endian; a text has its length before it, in 4 bytes. Each part ends where it must, so two
 //! different leases never have the same bytes.
 
+use std::borrow::Cow;
 use std::fmt;
 
 use tenure_core::authority::Authority;
@@ -39,30 +40,40 @@ const AUTHORITY_PREFIX: &[u8; 19] = b"tenure.authority.v1";
 const EVENTS_PREFIX: &[u8; 16] = b"tenure.events.v1";
 
 /// What a lease says of itself, as it was issued or renewed: only values that never change.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SignedTerms<'a> {
     /// On what, by its full name.
-    pub resource: &'a Resource,
+    pub resource: Cow<'a, Resource>,
     /// Who holds it, by the full name.
-    pub holder: &'a Holder,
+    pub holder: Cow<'a, Holder>,
     /// How it is held.
     pub mode: LeaseMode,
-    /// Its number.
+    /// Its number: a resource refuses any that is lower than the highest it has seen.
     pub fence: Fence,
-    /// When it was issued, or renewed to these terms.
+    /// When it was issued, or renewed to these terms, on the registrar's clock.
     pub at: Tick,
-    /// When it is over, unless it is renewed again.
+    /// When it is over on that clock, unless it is renewed again: at this tick it is dead.
     pub expires_at: Tick,
-    /// What its holder may do, as it was when the lease began.
-    pub authority: Option<&'a Authority>,
+    /// What its holder may do, as it was when the lease began: not what is left of it.
+    pub authority: Option<Cow<'a, Authority>>,
 }
 
 impl<'a> SignedTerms<'a> {
     /// The terms of a renewal at `at`, of a lease that stays what it is in all but its end.
     pub fn of_renewed(lease: LeaseView<'a>, at: Tick, expires_at: Tick) -> Self {
         let LeaseView { resource, holder, fence, work, .. } = lease;
-        let authority = work.map(|work| &*work.authority);
+        let (resource, holder) = (Cow::Borrowed(resource), Cow::Borrowed(holder));
+        let authority = work.map(|work| Cow::Borrowed(&*work.authority));
         Self { resource, holder, mode: lease.terms.mode, fence, at, expires_at, authority }
+    }
+
+    pub(super) fn into_owned(self) -> SignedTerms<'static> {
+        SignedTerms {
+            resource: Cow::Owned(self.resource.into_owned()),
+            holder: Cow::Owned(self.holder.into_owned()),
+            authority: self.authority.map(|authority| Cow::Owned(authority.into_owned())),
+            ..self
+        }
     }
 
     /// The bytes that the leaf is the hash of.
@@ -74,12 +85,12 @@ impl<'a> SignedTerms<'a> {
 
     /// No longer than this.
     fn max_bytes(&self) -> usize {
-        let authority = self.authority.map_or(0, |authority| 128 + authority.scope.byte_size());
+        let authority = self.authority.as_ref().map_or(0, |authority| 128 + authority.scope.byte_size());
         112 + self.resource.as_str().len() + self.holder.as_str().len() + authority
     }
 
     fn encode_into(&self, ledger: LedgerId, bytes: &mut Vec<u8>) {
-        match self.authority {
+        match &self.authority {
             None => bytes.extend_from_slice(PREFIX),
             Some(_) => bytes.extend_from_slice(AUTHORITY_PREFIX),
         }
@@ -91,7 +102,7 @@ impl<'a> SignedTerms<'a> {
         bytes.extend_from_slice(&self.fence.0.to_be_bytes());
         bytes.extend_from_slice(&self.at.0.to_be_bytes());
         bytes.extend_from_slice(&self.expires_at.0.to_be_bytes());
-        if let Some(authority) = self.authority {
+        if let Some(authority) = &self.authority {
             let parent = authority.parent.map(|parent| ledger.lease_id(parent)).unwrap_or_default();
             put_text(bytes, parent);
             put_text(bytes, authority.scope.canonical_bytes());
@@ -104,13 +115,13 @@ impl<'a> From<&'a IssuedLease> for SignedTerms<'a> {
     fn from(issued: &'a IssuedLease) -> Self {
         let IssuedLease { fence, resource, holder, terms, authority, .. } = issued;
         Self {
-            resource,
-            holder,
+            resource: Cow::Borrowed(resource),
+            holder: Cow::Borrowed(holder),
             mode: terms.mode,
             fence: *fence,
             at: terms.issued_at,
             expires_at: terms.expires_at,
-            authority: authority.as_deref(),
+            authority: authority.as_deref().map(Cow::Borrowed),
         }
     }
 }

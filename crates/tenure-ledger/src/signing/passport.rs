@@ -14,12 +14,13 @@
 //! The lease id is not in it: it follows from ledger id and fence. Nor is a public key: whoever checks a
 //! passport with the key that it brings along has checked nothing.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use tenure_core::authority::{Authority, Budget, LeaseScope};
-use tenure_core::kernel::{Fence, Holder, LeaseMode, Resource, Tick};
+use tenure_core::kernel::{Fence, Holder, Resource, Tick};
 use tenure_core::rules::names::{InvalidInput, MAX_NAME_BYTES, MAX_RESOURCE_BYTES};
 use thiserror::Error;
 
@@ -44,7 +45,8 @@ const MAX_BYTES: usize =
 /// A passport as it came in. It claims something only after [`Passport::verify`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Passport {
-    claims: Claims,
+    ledger: LedgerId,
+    terms: SignedTerms<'static>,
     signature: LeaseSignature,
 }
 
@@ -57,20 +59,8 @@ pub struct Claims {
     pub ledger: LedgerId,
     /// Which lease.
     pub lease_id: String,
-    /// On what.
-    pub resource: Resource,
-    /// Who holds it.
-    pub holder: Holder,
-    /// How it is held.
-    pub mode: LeaseMode,
-    /// Its number: a resource refuses any that is lower than the highest it has seen.
-    pub fence: Fence,
-    /// When it was issued, or last renewed, on the registrar's clock.
-    pub at: Tick,
-    /// When it is over on that clock, unless it is renewed: at this tick it is dead.
-    pub expires_at: Tick,
-    /// What its holder may do, as it was when the lease began: not what is left of it.
-    pub authority: Option<Authority>,
+    /// What the lease says of itself.
+    pub terms: SignedTerms<'static>,
     /// Who signed.
     pub key_id: KeyId,
 }
@@ -115,21 +105,15 @@ pub enum PassportError {
 
 impl Passport {
     /// The passport of a lease with these terms and this signature.
-    pub fn issue(ledger: LedgerId, terms: &SignedTerms<'_>, signature: LeaseSignature) -> Passport {
-        let SignedTerms { resource, holder, mode, fence, at, expires_at, authority } = *terms;
-        let authority = authority.cloned();
-        let (resource, holder) = (resource.clone(), holder.clone());
-        let (lease_id, key_id) = (ledger.lease_id(fence), signature.key_id());
-        let claims =
-            Claims { ledger, lease_id, resource, holder, mode, fence, at, expires_at, authority, key_id };
-        Passport { claims, signature }
+    pub fn issue(ledger: LedgerId, terms: SignedTerms<'_>, signature: LeaseSignature) -> Passport {
+        Passport { ledger, terms: terms.into_owned(), signature }
     }
 
     /// The passport as text.
     pub fn to_text(&self) -> String {
-        let Claims { ledger, resource, holder, mode, fence, at, expires_at, authority, .. } = &self.claims;
+        let SignedTerms { resource, holder, mode, fence, at, expires_at, authority } = &self.terms;
         let mut bytes = vec![if authority.is_some() { VERSION_WITH_AUTHORITY } else { VERSION }];
-        bytes.extend_from_slice(&ledger.0);
+        bytes.extend_from_slice(&self.ledger.0);
         bytes.extend_from_slice(&fence.0.to_be_bytes());
         bytes.push(mode_code(*mode));
         bytes.extend_from_slice(&at.0.to_be_bytes());
@@ -164,33 +148,24 @@ impl Passport {
         let mode =
             mode_from_code(mode).ok_or(DecodeError::Invalid { part: "mode", problem: "is unknown" })?;
         let (at, expires_at) = (Tick(reader.u64()?), Tick(reader.u64()?));
-        let resource = Resource::parse(reader.text("resource")?)?;
-        let holder = Holder::parse(reader.text("holder")?)?;
-        let authority = if has_authority { Some(read_authority(&mut reader)?) } else { None };
+        let resource = Cow::Owned(Resource::parse(reader.text("resource")?)?);
+        let holder = Cow::Owned(Holder::parse(reader.text("holder")?)?);
+        let authority = if has_authority { Some(Cow::Owned(read_authority(&mut reader)?)) } else { None };
         let signature = LeaseSignature::from_bytes(reader.remaining())?;
-        let authority = authority.as_ref();
-        let terms =
-            SignedTerms { resource: &resource, holder: &holder, mode, fence, at, expires_at, authority };
-        Ok(Passport::issue(ledger, &terms, signature))
+        let terms = SignedTerms { resource, holder, mode, fence, at, expires_at, authority };
+        Ok(Passport { ledger, terms, signature })
     }
 
     /// Sees that a trusted key signed this, and says what it signed. Needs neither ledger nor server.
     pub fn verify(&self, trusted: &TrustedKeys) -> Result<Claims, PassportError> {
         let key_id = self.signature.key_id();
         let key = trusted.0.get(&key_id).ok_or(PassportError::UntrustedKey { key_id })?;
-        let Claims { ledger, .. } = self.claims;
-        let leaf = Leaf::of(ledger, &self.terms());
-        if self.signature.is_signed_by(*key, ledger, leaf) {
-            Ok(self.claims.clone())
+        let (ledger, terms) = (self.ledger, &self.terms);
+        if self.signature.is_signed_by(*key, ledger, Leaf::of(ledger, terms)) {
+            Ok(Claims { ledger, lease_id: ledger.lease_id(terms.fence), terms: terms.clone(), key_id })
         } else {
             Err(PassportError::NotGenuine { key_id })
         }
-    }
-
-    fn terms(&self) -> SignedTerms<'_> {
-        let Claims { resource, holder, mode, fence, at, expires_at, authority, .. } = &self.claims;
-        let (mode, fence, at, expires_at) = (*mode, *fence, *at, *expires_at);
-        SignedTerms { resource, holder, mode, fence, at, expires_at, authority: authority.as_ref() }
     }
 }
 

@@ -1,5 +1,7 @@
 //! What is signed of a lease: everything that it claims, and so that no two leases look alike.
 
+use std::borrow::Cow;
+
 use proptest::prelude::*;
 use tenure_core::kernel::{
     ClockAnchor, EncodeContext, Event, Fence, HashSeed, Holder, IssuedLease, KernelState, LeaseMode,
@@ -61,8 +63,8 @@ type Fields = (LedgerId, String, String, LeaseMode, u64, u64, u64);
 fn bytes((ledger, resource, holder, mode, fence, at, expires_at): &Fields) -> Vec<u8> {
     let (resource, holder) = (Resource::parse(resource).unwrap(), Holder::parse(holder).unwrap());
     let terms = SignedTerms {
-        resource: &resource,
-        holder: &holder,
+        resource: Cow::Owned(resource),
+        holder: Cow::Owned(holder),
         mode: *mode,
         fence: Fence(*fence),
         at: Tick(*at),

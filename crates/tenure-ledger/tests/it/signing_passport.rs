@@ -1,5 +1,7 @@
 //! Passports: checked anywhere, and worth nothing once a single bit is another.
 
+use std::borrow::Cow;
+
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use proptest::prelude::*;
@@ -16,7 +18,7 @@ const ALPHABET: &str = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123
 
 fn passport() -> Passport {
     let [first, ..] = three_leases();
-    Passport::issue(LEDGER, &SignedTerms::from(&first), signed_batch().lease_signature(0).unwrap())
+    Passport::issue(LEDGER, SignedTerms::from(&first), signed_batch().lease_signature(0).unwrap())
 }
 
 fn trusted() -> TrustedKeys {
@@ -42,9 +44,9 @@ fn golden_passport() {
 fn a_verified_passport_yields_the_claims_of_its_lease() {
     let claims = check(&passport().to_text()).unwrap();
     assert_eq!((claims.ledger, claims.lease_id.as_str()), (LEDGER, "4f1d09aa-17"));
-    assert_eq!((claims.resource.as_str(), claims.holder.as_str()), ("deploy:prod", "ci-42"));
-    assert_eq!((claims.mode, claims.fence), (LeaseMode::Exclusive, Fence(17)));
-    assert_eq!((claims.at, claims.expires_at), (Tick(1_000_000), Tick(31_000_000)));
+    assert_eq!((claims.terms.resource.as_str(), claims.terms.holder.as_str()), ("deploy:prod", "ci-42"));
+    assert_eq!((claims.terms.mode, claims.terms.fence), (LeaseMode::Exclusive, Fence(17)));
+    assert_eq!((claims.terms.at, claims.terms.expires_at), (Tick(1_000_000), Tick(31_000_000)));
     assert_eq!(claims.key_id, key().id());
 }
 
@@ -67,21 +69,21 @@ fn a_signature_is_valid_only_for_its_own_lease() {
     let signature = || signed_batch().lease_signature(0).unwrap();
     let not_genuine = Err(PassportError::NotGenuine { key_id });
     let claim =
-        |ledger, terms: &SignedTerms<'_>| Passport::issue(ledger, terms, signature()).verify(&trusted());
+        |ledger, terms: SignedTerms<'_>| Passport::issue(ledger, terms, signature()).verify(&trusted());
     let terms = SignedTerms::from(&first);
-    assert!(claim(LEDGER, &terms).is_ok());
-    assert_eq!(claim(OTHER_LEDGER, &terms), not_genuine);
-    assert_eq!(claim(LEDGER, &SignedTerms::from(&second)), not_genuine);
+    assert!(claim(LEDGER, terms.clone()).is_ok());
+    assert_eq!(claim(OTHER_LEDGER, terms.clone()), not_genuine);
+    assert_eq!(claim(LEDGER, SignedTerms::from(&second)), not_genuine);
     let altered_terms = [
-        SignedTerms { resource: &second.resource, ..terms },
-        SignedTerms { holder: &second.holder, ..terms },
-        SignedTerms { mode: LeaseMode::Shared, ..terms },
-        SignedTerms { fence: Fence(18), ..terms },
-        SignedTerms { at: Tick(1_000_001), ..terms },
+        SignedTerms { resource: Cow::Borrowed(&second.resource), ..terms.clone() },
+        SignedTerms { holder: Cow::Borrowed(&second.holder), ..terms.clone() },
+        SignedTerms { mode: LeaseMode::Shared, ..terms.clone() },
+        SignedTerms { fence: Fence(18), ..terms.clone() },
+        SignedTerms { at: Tick(1_000_001), ..terms.clone() },
         SignedTerms { expires_at: Tick(31_000_001), ..terms },
     ];
     for other in altered_terms {
-        assert_eq!(claim(LEDGER, &other), not_genuine, "{other:?}");
+        assert_eq!(claim(LEDGER, other.clone()), not_genuine, "{other:?}");
     }
 }
 
@@ -103,7 +105,7 @@ fn passports_of_every_length() -> Vec<String> {
     let text = |holder: &str| {
         let lease = issued_lease("a", holder, LeaseMode::Exclusive, 1, 0, 1);
         let signed = sign_batch(&key(), LEDGER, 2, &[Leaf::of_issued(LEDGER, &lease)]).unwrap();
-        Passport::issue(LEDGER, &SignedTerms::from(&lease), signed.lease_signature(0).unwrap()).to_text()
+        Passport::issue(LEDGER, SignedTerms::from(&lease), signed.lease_signature(0).unwrap()).to_text()
     };
     let texts: Vec<_> = ["a", "ab", "abc"].map(text).into();
     let mut ends: Vec<_> = texts.iter().map(|text| text.len() % 4).collect();
@@ -178,8 +180,8 @@ fn a_passport_holds_the_longest_names_of_the_largest_batch() {
     let signed = sign_batch(&key(), LEDGER, u64::MAX, &all).unwrap();
     let signature = signed.lease_signature(4095).unwrap();
     assert_eq!(signature.verify(&keyring(), LEDGER, all[4095]), Ok(()));
-    let text = Passport::issue(LEDGER, &SignedTerms::from(&lease), signature).to_text();
-    assert_eq!(check(&text).unwrap().holder.as_str(), name);
+    let text = Passport::issue(LEDGER, SignedTerms::from(&lease), signature).to_text();
+    assert_eq!(check(&text).unwrap().terms.holder.as_str(), name);
     assert_eq!(check(&format!("{text}AAAA")), Err(PassportError::TooLong { characters: text.len() + 4 }));
 }
 

@@ -1,5 +1,7 @@
 //! What a caller can show to others: the signature of a lease that it was granted, as a passport.
 
+use std::borrow::Cow;
+
 use tenure_core::kernel::{Event, Fence, KernelState, LeaseView, Tick};
 use tenure_ledger::signing::{
     Leaf, LeaseSignature, LedgerId, LedgerSigningKey, Passport, SignedBatch, SignedTerms,
@@ -30,12 +32,13 @@ impl BatchProof {
         let index = self.granted.iter().rposition(|(granted, ..)| *granted == fence)?;
         let (_, at, expires_at) = self.granted[index];
         let signature = self.batch.lease_signature(u16::try_from(index).ok()?).ok()?;
-        let issue = |terms: SignedTerms<'_>| Passport::issue(self.ledger, &terms, signature.clone());
+        let issue = |terms: SignedTerms<'_>| Passport::issue(self.ledger, terms, signature.clone());
         let live = state.lease(fence).map(|lease| issue(SignedTerms::of_renewed(lease, at, expires_at)));
         live.or_else(|| {
             let ended = state.ended_lease(fence)?;
-            let (resource, holder, mode) = (&ended.resource, &ended.holder, ended.terms.mode);
-            let authority = ended.work_lease.as_ref().map(|work| &*work.authority);
+            let (resource, holder) = (Cow::Borrowed(&ended.resource), Cow::Borrowed(&ended.holder));
+            let mode = ended.terms.mode;
+            let authority = ended.work_lease.as_ref().map(|work| Cow::Borrowed(&*work.authority));
             Some(issue(SignedTerms { resource, holder, mode, fence, at, expires_at, authority }))
         })
     }
@@ -54,7 +57,7 @@ pub(crate) fn passport(
     from_batch.or_else(|| {
         let terms = current_terms(state.lease(fence)?);
         let signature = LeaseSignature::sign_single(key, ledger, Leaf::of(ledger, &terms));
-        Some(Passport::issue(ledger, &terms, signature))
+        Some(Passport::issue(ledger, terms, signature))
     })
 }
 

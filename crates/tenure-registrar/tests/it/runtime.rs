@@ -388,18 +388,18 @@ fn grant_renewal_and_repeated_request_yield_valid_passports() {
     let writer = start(MemoryLedger::default(), clock.clone());
     let handle = writer.handle();
     let trusted: TrustedKeys = [LedgerSigningKey::from_secret(&[7; 32]).public_key()].into_iter().collect();
-    let claims = |response: &Response| {
+    let terms = |response: &Response| {
         let text = handle.passport(response, Fence(1)).expect("a passport").to_text();
-        Passport::parse(&text).unwrap().verify(&trusted).expect("it is genuine")
+        Passport::parse(&text).unwrap().verify(&trusted).expect("it is genuine").terms
     };
     let response = handle.submit_and_wait(acquire("db", "ann", 10));
-    let first = claims(&response);
+    let first = terms(&response);
     assert_eq!((first.resource.as_str(), first.fence, first.expires_at), ("db", Fence(1), Tick(10_000_000)));
     clock.0.store(4_000_000, Ordering::SeqCst);
-    let renewed = claims(&handle.submit_and_wait(renew(1)));
+    let renewed = terms(&handle.submit_and_wait(renew(1)));
     assert_eq!((renewed.at, renewed.expires_at), (Tick(4_000_000), Tick(14_000_000)));
     // Nothing was written for this one: it is signed by itself, over the same terms.
-    let repeat = claims(&Response::from(response.reply));
+    let repeat = terms(&Response::from(response.reply));
     assert_eq!((repeat.at, repeat.expires_at), (Tick(4_000_000), Tick(14_000_000)));
     writer.stop();
 }

@@ -98,7 +98,8 @@ fn a_child_lease_is_signed_and_ends_with_its_parent_in_one_batch() {
 
     let passport = handle.passport(&response, child).expect("what was granted is signed");
     let trusted: TrustedKeys = [LedgerSigningKey::from_secret(&[7; 32]).public_key()].into_iter().collect();
-    let authority = passport.verify(&trusted).expect("by the registrar").authority.expect("with authority");
+    let claims = passport.verify(&trusted).expect("by the registrar");
+    let authority = claims.terms.authority.expect("with authority");
     assert_eq!((authority.parent, authority.budget), (Some(root), tokens(40)));
 
     let reason = ReleaseReason::Completed;

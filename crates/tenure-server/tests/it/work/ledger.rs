@@ -77,7 +77,7 @@ fn passports_prove_scope_and_budget_of_a_derived_lease() {
     // A spend, and a renewal after it, leave what was given as it was signed first.
     for passport in [&child.passport, &after] {
         let claims = Passport::parse(passport).unwrap().verify(&trusted).unwrap();
-        let authority = claims.authority.unwrap();
+        let authority = claims.terms.authority.unwrap();
         assert_eq!(claims.lease_id, child.id);
         assert_eq!(authority.parent.map(|parent| claims.ledger.lease_id(parent)), Some(parent.id.clone()));
         assert_eq!(authority.scope, LeaseScope::limited([], ["search"], []).unwrap());

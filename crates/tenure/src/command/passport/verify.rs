@@ -72,13 +72,13 @@ fn as_text(claims: &Claims, retired_at: Option<u64>) -> String {
     let mut table = Table::default();
     table.field("ledger", claims.ledger);
     table.field("lease", &claims.lease_id);
-    table.field("resource", &claims.resource);
-    table.field("holder", &claims.holder);
-    table.field("mode", claims.mode.as_str());
-    table.field("fence", claims.fence.0);
-    table.field("from tick", claims.at.0);
-    table.field("until tick", claims.expires_at.0);
-    if let Some(authority) = &claims.authority {
+    table.field("resource", &claims.terms.resource);
+    table.field("holder", &claims.terms.holder);
+    table.field("mode", claims.terms.mode.as_str());
+    table.field("fence", claims.terms.fence.0);
+    table.field("from tick", claims.terms.at.0);
+    table.field("until tick", claims.terms.expires_at.0);
+    if let Some(authority) = &claims.terms.authority {
         add_authority(&mut table, claims, authority);
     }
     let retired = retired_at.map_or_else(String::new, |seq| format!(", which is retired since event {seq}"));
@@ -104,16 +104,16 @@ fn add_authority(table: &mut Table, claims: &Claims, authority: &Authority) {
 }
 
 fn as_json(claims: &Claims, retired_at: Option<u64>) -> Value {
-    let authority = claims.authority.as_ref();
+    let authority = claims.terms.authority.as_deref();
     json!({
         "ledger": claims.ledger.to_string(),
         "leaseId": claims.lease_id,
-        "resource": claims.resource.as_str(),
-        "holder": claims.holder.as_str(),
-        "mode": claims.mode.as_str(),
-        "fence": claims.fence.0,
-        "fromTick": claims.at.0,
-        "untilTick": claims.expires_at.0,
+        "resource": claims.terms.resource.as_str(),
+        "holder": claims.terms.holder.as_str(),
+        "mode": claims.terms.mode.as_str(),
+        "fence": claims.terms.fence.0,
+        "fromTick": claims.terms.at.0,
+        "untilTick": claims.terms.expires_at.0,
         "authority": authority.map(|own| crate::command::log::work_authority_fields(own, claims.ledger.tag())),
         "keyId": claims.key_id.to_string(),
         "keyRetiredSeq": retired_at,
