@@ -1,13 +1,13 @@
 //! What every ledger does.
 
-use std::{fmt, io};
+use std::fmt;
 
-use tenure_core::kernel::{Fence, LedgerTag};
+use tenure_core::kernel::{Fence, LedgerTag, TickDuration};
 use tenure_core::ledger::EventRecord;
-use thiserror::Error;
 
 use crate::batch::{Batch, BatchBytes, ChainHash};
 use crate::checkpoint::Checkpoint;
+use crate::error::{AppendError, ReadError};
 
 /// The number of an event. The first one is 1.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
@@ -44,6 +44,21 @@ pub enum SpaceLevel {
     Plenty,
 }
 
+/// How long history is kept, whichever is reached first. What lives is never pruned.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Retention {
+    /// As ticks count it, so that a wall clock that was set wrong prunes nothing.
+    pub age: TickDuration,
+    /// On the disk.
+    pub bytes: u64,
+}
+
+impl Default for Retention {
+    fn default() -> Self {
+        Self { age: TickDuration::from_secs(30 * 24 * 60 * 60), bytes: 4 << 30 }
+    }
+}
+
 /// An ordered list of events with one writer.
 pub trait Ledger {
     /// Where it ends, as far as this writer knows.
@@ -78,63 +93,6 @@ pub trait Ledger {
 
     /// Every batch that holds an event after `after`, in order. It stops at the first that cannot be read.
     fn read(&self, after: Seq) -> Box<dyn Iterator<Item = Result<Batch, ReadError>> + '_>;
-}
-
-/// Why a batch was not appended. The variants differ by what the writer does next.
-#[derive(Debug, Error)]
-#[non_exhaustive]
-pub enum AppendError {
-    /// Another writer appended first. Step down and replay; never retry blindly.
-    #[error("the ledger ends at event {}, not at {}: another writer was here", found.0, expected.0)]
-    Overtaken {
-        /// Where the writer thought that it ends.
-        expected: Seq,
-        /// Where it ends.
-        found: Seq,
-    },
-    /// Nothing was written.
-    #[error("the ledger cannot be written; nothing was")]
-    Unavailable(#[source] io::Error),
-    /// No room is left. Nothing was written; make room and try again.
-    #[error("no space is left for the ledger; nothing was written")]
-    NoSpace,
-    /// The batch is larger than a segment. Nothing was written; the request can never succeed.
-    #[error("a batch of {bytes} bytes is over the limit of {max_bytes}")]
-    TooLarge {
-        /// How large it is.
-        bytes: usize,
-        /// The limit.
-        max_bytes: usize,
-    },
-    /// Perhaps it was written. Nothing more may be written by this process: what the disk holds is unknown.
-    #[error("the write of event {} has an unknown outcome", at.0)]
-    OutcomeUnknown {
-        /// The first event of the batch.
-        at: Seq,
-        /// What the system said.
-        #[source]
-        source: io::Error,
-    },
-}
-
-/// Why a batch cannot be read.
-#[derive(Debug, Error)]
-#[non_exhaustive]
-pub enum ReadError {
-    /// The file cannot be read.
-    #[error("the ledger cannot be read")]
-    Io(#[from] io::Error),
-    /// What was asked for is no longer, or not yet, there.
-    #[error("the ledger holds the events after {}, not those after {}", first.0, requested.0)]
-    OutOfRange {
-        /// After which event was asked.
-        requested: Seq,
-        /// After which event it begins.
-        first: Seq,
-    },
-    /// The bytes are not what was written. Stop and call a human: `tenure verify` says more.
-    #[error(transparent)]
-    Damaged(#[from] crate::embedded::Damage),
 }
 
 /// The id of a ledger: 16 random bytes, made when it is created and never changed.

@@ -1,7 +1,8 @@
 //! A ledger in memory, for tests and the simulator.
 
 use crate::batch::{Batch, BatchBytes, chain_hash};
-use crate::ledger::{AppendError, Head, Ledger, ReadError, Seq};
+use crate::error::{AppendError, ReadError};
+use crate::ledger::{Head, Ledger, Seq};
 
 /// For tests, simulations, and whoever needs leases but no memory.
 #[derive(Debug, Default)]

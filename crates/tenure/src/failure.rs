@@ -4,7 +4,8 @@ use std::error::Error;
 use std::io;
 use std::process::ExitCode;
 
-use tenure_ledger::embedded::{CopyError, OpenError};
+use tenure_ledger::OpenError;
+use tenure_ledger::embedded::CopyError;
 use tenure_registrar::runtime::{LedgerVerificationError, ReplayError, RestoreFailure, ServiceError};
 
 use crate::exit;

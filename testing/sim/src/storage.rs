@@ -10,9 +10,11 @@ use std::sync::Arc;
 use tenure_core::kernel::{HashSeed, KernelState, Limits, Tick, TickDuration};
 use tenure_core::ledger::EventRecord;
 use tenure_faulty_disk::FaultyDisk;
-use tenure_ledger::embedded::{LedgerOptions, LedgerRecovery, OpenError, Retention};
+use tenure_ledger::embedded::{LedgerOptions, LedgerRecovery};
 use tenure_ledger::signing::LedgerSigningKey;
-use tenure_ledger::{AppendError, Checkpoint, CheckpointParts, EmbeddedLedger, Ledger, SpaceLevel};
+use tenure_ledger::{
+    AppendError, Checkpoint, CheckpointParts, EmbeddedLedger, Ledger, OpenError, Retention, SpaceLevel,
+};
 use tenure_registrar::AppendFailure;
 
 use crate::host::TAG;

@@ -1,10 +1,10 @@
 //! From segment to segment: each must go on where the one before ended, and the chain through the points that are
 //! known from elsewhere.
 
-use super::Damage;
 use super::identity::LedgerIdentity;
 use super::segment::{Segment, SegmentHeader};
 use crate::batch::Batch;
+use crate::error::Damage;
 use crate::ledger::{Head, LedgerId, Seq};
 
 /// Checks segments in their order, and hands out the batches in them, each once.

@@ -2,9 +2,9 @@
 
 use std::io;
 
-use super::Damage;
 use super::disk::Disk;
 use crate::checkpoint::{Checkpoint, CheckpointHeader};
+use crate::error::Damage;
 use crate::ledger::{Head, LedgerId, Seq};
 
 const UNFINISHED: &str = "checkpoint.new";

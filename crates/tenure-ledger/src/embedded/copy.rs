@@ -9,9 +9,9 @@ use thiserror::Error;
 use super::directory_disk::DirectoryDisk;
 use super::disk::Disk;
 use super::identity::{LedgerIdentity, NO_MACHINE};
-use super::open_error::OpenError;
 use super::segment::Segment;
 use super::verify::{VerificationReport, verify};
+use crate::error::OpenError;
 
 /// Why there is no copy.
 #[derive(Debug, Error)]

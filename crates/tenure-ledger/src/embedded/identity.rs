@@ -2,9 +2,8 @@
 
 use std::{fs, io};
 
-use super::Damage;
 use super::disk::Disk;
-use super::open_error::OpenError;
+use crate::error::{Damage, OpenError};
 use crate::ledger::{LedgerId, Seq};
 
 const IDENTITY_FILE: &str = "identity";

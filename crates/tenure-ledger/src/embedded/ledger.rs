@@ -9,7 +9,6 @@ use super::checkpoint_files;
 use super::disk::{DiskFile, is_storage_full};
 use super::identity::{LedgerIdentity, this_machine};
 use super::maintenance::LedgerMaintenance;
-use super::open_error::OpenError;
 use super::reader::LedgerReader;
 use super::record;
 use super::recovery::{CLEAN_SHUTDOWN_FILE, LedgerRecovery, clean_shutdown_marker, create_segment};
@@ -20,7 +19,8 @@ use super::segment_pool::TakeError;
 use super::witness::{Witness, WitnessFile};
 use crate::batch::{Batch, BatchBytes};
 use crate::checkpoint::Checkpoint;
-use crate::ledger::{AppendError, Head, Ledger, ReadError, Seq, SpaceLevel};
+use crate::error::{AppendError, OpenError, ReadError};
+use crate::ledger::{Head, Ledger, Seq, SpaceLevel};
 
 /// How a ledger is kept.
 #[derive(Debug, Clone)]

@@ -4,29 +4,15 @@ use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
-use tenure_core::kernel::{Tick, TickDuration, decode};
+use tenure_core::kernel::{Tick, decode};
 
 use super::checkpoint_files::{self, MAX_CHECKPOINTS};
 use super::reader::LedgerReader;
 use super::segment::{Segment, SegmentHeader};
 use super::segment_index::SegmentIndex;
 use crate::checkpoint::Checkpoint;
-use crate::ledger::{Head, ReadError, Seq};
-
-/// How long history is kept, whichever is reached first. What lives is never pruned.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Retention {
-    /// As ticks count it, so that a wall clock that was set wrong prunes nothing.
-    pub age: TickDuration,
-    /// On the disk.
-    pub bytes: u64,
-}
-
-impl Default for Retention {
-    fn default() -> Self {
-        Self { age: TickDuration::from_secs(30 * 24 * 60 * 60), bytes: 4 << 30 }
-    }
-}
+use crate::error::ReadError;
+use crate::ledger::{Head, Retention, Seq};
 
 /// Looks after a ledger that somebody else writes, in the same process. None of it is needed for what is durable to
 /// be durable: without it, a rotation takes longer, a start reads more, and nothing is pruned.

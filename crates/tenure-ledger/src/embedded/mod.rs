@@ -26,7 +26,6 @@ mod disk;
 mod identity;
 mod ledger;
 mod maintenance;
-mod open_error;
 mod read_ahead;
 mod read_only;
 mod reader;
@@ -39,34 +38,14 @@ mod segment_pool;
 mod verify;
 mod witness;
 
-use std::path::PathBuf;
-
 pub use copy::{CopyError, copy};
 pub use directory_disk::DirectoryDisk;
 pub use disk::{Disk, DiskFile};
 pub use identity::LedgerIdentity;
 pub use ledger::{EmbeddedLedger, LedgerOptions};
-pub use maintenance::{LedgerMaintenance, Retention};
-pub use open_error::OpenError;
+pub use maintenance::LedgerMaintenance;
 pub use read_only::{BatchReader, LocatedBatch, ReadOnlyLedger, read_identity};
 pub use reader::LedgerReader;
 pub use recovery::LedgerRecovery;
-use thiserror::Error;
 pub use verify::{VerificationReport, accept_move, verify};
 pub use witness::Witness;
-
-use crate::ledger::Seq;
-
-/// Bytes that are not what was written. Nothing was changed; a human must look.
-#[derive(Debug, Clone, PartialEq, Eq, Error)]
-#[error("{} is damaged at byte {offset}, in the record after event {}: {reason}", file.display(), after.0)]
-pub struct Damage {
-    /// In which file.
-    pub file: PathBuf,
-    /// At which byte.
-    pub offset: u64,
-    /// The last event before it that is whole.
-    pub after: Seq,
-    /// What is wrong.
-    pub reason: &'static str,
-}

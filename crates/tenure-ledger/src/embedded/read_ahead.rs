@@ -6,8 +6,8 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, sync_channel};
 
 use super::disk::Disk;
-use super::open_error::OpenError;
 use super::segment::Segment;
+use crate::error::OpenError;
 
 /// The segments that were not looked at yet.
 pub(crate) enum SegmentReader {

@@ -1,23 +1,21 @@
 //! A ledger as whoever does not write it reads it: without the lock, without a repair, beside a writer if need be.
 
 use std::collections::VecDeque;
-use std::io;
 use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::Duration;
 
-use super::Damage;
 use super::chain_verifier::ChainVerifier;
 use super::checkpoint_files;
 use super::directory_disk::DirectoryDisk;
 use super::disk::Disk;
 use super::identity::LedgerIdentity;
-use super::open_error::OpenError;
 use super::recovery::segment_numbers;
 use super::segment::Segment;
 use super::verify::VerificationReport;
 use crate::batch::Batch;
 use crate::checkpoint::Checkpoint;
+use crate::error::{Damage, OpenError};
 use crate::ledger::{Head, Seq};
 
 /// How often what a writer may be changing is read again, and how long is waited in between.
@@ -226,12 +224,4 @@ fn check_checkpoints(
         oldest.get_or_insert(checkpoint);
     }
     Ok((heads, oldest))
-}
-
-impl OpenError {
-    /// Whether a file was gone by the time it was to be read: whoever reads beside a writer begins again.
-    pub fn is_transient(&self) -> bool {
-        matches!(self, OpenError::Pruned(_))
-            || matches!(self, OpenError::Io(error) if error.kind() == io::ErrorKind::NotFound)
-    }
 }

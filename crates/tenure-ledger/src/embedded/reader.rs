@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
-use super::Damage;
 use super::segment::{Segment, SegmentHeader};
 use super::segment_index::SegmentIndex;
 use crate::batch::Batch;
-use crate::ledger::{Head, LedgerId, ReadError, Seq};
+use crate::error::{Damage, ReadError};
+use crate::ledger::{Head, LedgerId, Seq};
 
 /// Reads a ledger that somebody else writes, in the same process. It can be cloned and shared.
 #[derive(Debug, Clone)]

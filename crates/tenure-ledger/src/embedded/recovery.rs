@@ -5,14 +5,12 @@ use std::io;
 use std::path::Path;
 use std::sync::Arc;
 
-use super::Damage;
 use super::chain_verifier::ChainVerifier;
 use super::checkpoint_files::{self, CheckpointScan};
 use super::directory_disk::DirectoryDisk;
 use super::disk::{Disk, DiskFile, is_storage_full};
 use super::identity::{LedgerIdentity, NO_MACHINE, this_machine};
 use super::ledger::{EmbeddedLedger, LedgerOptions};
-use super::open_error::OpenError;
 use super::read_ahead::SegmentReader;
 use super::record;
 use super::sector::SECTOR;
@@ -22,6 +20,7 @@ use super::segment_pool::{OVERSIZED_FILE, SegmentPool};
 use super::witness::{Witness, WitnessFile};
 use crate::batch::Batch;
 use crate::checkpoint::Checkpoint;
+use crate::error::{Damage, OpenError};
 use crate::ledger::{Head, Seq};
 
 /// What a ledger is opened for.

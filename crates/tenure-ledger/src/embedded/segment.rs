@@ -2,10 +2,10 @@
 
 use std::path::{Path, PathBuf};
 
-use super::Damage;
 use super::record::{self, RecordScan};
 use super::sector::{SECTOR, SectorMarker, SectorState, classify_sector, join_sectors, split_into_sectors};
 use crate::batch::{Batch, ChainHash};
+use crate::error::Damage;
 use crate::ledger::{Head, LedgerId, Seq};
 
 /// What the first sector of a segment says.

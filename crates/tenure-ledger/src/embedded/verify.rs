@@ -5,8 +5,8 @@ use std::path::Path;
 use super::directory_disk::DirectoryDisk;
 use super::disk::Disk;
 use super::identity::{LedgerIdentity, this_machine};
-use super::open_error::OpenError;
 use super::read_only::ReadOnlyLedger;
+use crate::error::OpenError;
 use crate::ledger::{Head, Seq};
 
 /// What a ledger that can be read holds.

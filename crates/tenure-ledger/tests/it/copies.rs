@@ -3,8 +3,8 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use tenure_ledger::embedded::{LedgerOptions, OpenError};
-use tenure_ledger::{EmbeddedLedger, Ledger, Seq};
+use tenure_ledger::embedded::LedgerOptions;
+use tenure_ledger::{EmbeddedLedger, Ledger, OpenError, Seq};
 
 use crate::ledger_suite::{append, small_options};
 

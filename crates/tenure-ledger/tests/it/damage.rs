@@ -4,8 +4,8 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use tenure_ledger::embedded::{Damage, OpenError, verify};
-use tenure_ledger::{EmbeddedLedger, Ledger, Seq};
+use tenure_ledger::embedded::verify;
+use tenure_ledger::{Damage, EmbeddedLedger, Ledger, OpenError, Seq};
 
 use crate::ledger_suite::{append, append_many, read_all, small_options};
 

@@ -5,11 +5,11 @@ use std::sync::Arc;
 use tenure_core::kernel::{Tick, TickDuration};
 use tenure_core::ledger::EventRecord;
 use tenure_faulty_disk::FaultyDisk;
-use tenure_ledger::embedded::{LedgerOptions, LedgerRecovery, OpenError, Retention};
+use tenure_ledger::embedded::{LedgerOptions, LedgerRecovery};
 use tenure_ledger::signing::LedgerSigningKey;
 use tenure_ledger::{
-    AppendError, Batch, BatchBytes, Checkpoint, CheckpointParts, EmbeddedLedger, Head, Ledger, Seq,
-    chain_hash,
+    AppendError, Batch, BatchBytes, Checkpoint, CheckpointParts, EmbeddedLedger, Head, Ledger, OpenError,
+    Retention, Seq, chain_hash,
 };
 
 use crate::ledger_suite::{event, small_options};

@@ -4,8 +4,8 @@
 use std::sync::Arc;
 
 use tenure_faulty_disk::FaultyDisk;
-use tenure_ledger::embedded::{LedgerOptions, LedgerRecovery, OpenError};
-use tenure_ledger::{Batch, Ledger, Seq};
+use tenure_ledger::embedded::{LedgerOptions, LedgerRecovery};
+use tenure_ledger::{Batch, Ledger, OpenError, Seq};
 
 use crate::expected_ledger::{ExpectedLedger, prune};
 use crate::ledger_suite::small_options;

@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::Duration;
 
-use tenure_ledger::embedded::{Damage, OpenError, ReadOnlyLedger};
-use tenure_ledger::{EmbeddedLedger, Ledger, Seq};
+use tenure_ledger::embedded::ReadOnlyLedger;
+use tenure_ledger::{Damage, EmbeddedLedger, Ledger, OpenError, Seq};
 
 use crate::ledger_suite::{append, small_options};
 

@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
-use tenure_ledger::embedded::{OpenError, verify};
-use tenure_ledger::{EmbeddedLedger, Ledger, Seq};
+use tenure_ledger::embedded::verify;
+use tenure_ledger::{EmbeddedLedger, Ledger, OpenError, Seq};
 
 use crate::ledger_suite::{append, append_many, read_all, small_options};
 

@@ -3,9 +3,9 @@
 use std::path::{Path, PathBuf};
 
 use tenure_core::kernel::{HashSeed, Limits};
-use tenure_ledger::Seq;
-use tenure_ledger::embedded::{OpenError, ReadOnlyLedger, VerificationReport};
+use tenure_ledger::embedded::{ReadOnlyLedger, VerificationReport};
 use tenure_ledger::signing::Keyring;
+use tenure_ledger::{OpenError, Seq};
 use thiserror::Error;
 
 use super::replay::{Replay, ReplayError};

@@ -7,7 +7,8 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use tenure_core::kernel::{HashSeed, Limits};
-use tenure_ledger::embedded::{LedgerMaintenance, Retention};
+use tenure_ledger::Retention;
+use tenure_ledger::embedded::LedgerMaintenance;
 use tenure_ledger::signing::LedgerSigningKey;
 
 use super::handle::Handle;

@@ -6,9 +6,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tenure_core::kernel::{HashSeed, Limits};
-use tenure_ledger::embedded::{Damage, LedgerOptions, LedgerRecovery, OpenError};
+use tenure_ledger::embedded::{LedgerOptions, LedgerRecovery};
 use tenure_ledger::signing::KeyFileError;
-use tenure_ledger::{EmbeddedLedger, Seq};
+use tenure_ledger::{Damage, EmbeddedLedger, OpenError, Seq};
 use thiserror::Error;
 
 use super::clock::Clock;

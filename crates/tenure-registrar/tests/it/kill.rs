@@ -10,8 +10,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tenure_core::kernel::{CommandOutcome, Fence, HashSeed, Limits, Tick};
-use tenure_ledger::Head;
-use tenure_ledger::embedded::{LedgerOptions, LedgerRecovery, Retention, verify};
+use tenure_ledger::embedded::{LedgerOptions, LedgerRecovery, verify};
+use tenure_ledger::{Head, Retention};
 use tenure_registrar::Reply;
 use tenure_registrar::runtime::{BootClock, MaintenanceOptions, RegistrarService, Replay, ServiceOptions};
 

@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use clap::Args;
-use tenure_ledger::embedded::OpenError;
+use tenure_ledger::OpenError;
 use tenure_registrar::runtime::ServiceError;
 use tenure_server::{AdminToken, RegistrarError, Server, Settings, StartError};
 use tokio::signal::unix::{Signal, SignalKind, signal};

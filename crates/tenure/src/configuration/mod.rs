@@ -15,7 +15,8 @@ use std::error::Error;
 use std::path::PathBuf;
 
 use tenure_core::kernel::TickDuration;
-use tenure_ledger::embedded::{LedgerOptions, Retention};
+use tenure_ledger::Retention;
+use tenure_ledger::embedded::LedgerOptions;
 use tenure_registrar::runtime::MaintenanceOptions;
 use tenure_server::{AgentSettings, ControlSettings, FileSettings, IntentSettings, ResourcePools};
 

@@ -4,7 +4,8 @@ use std::fmt;
 use std::path::Path;
 
 use tenure_core::kernel::{self, decode};
-use tenure_ledger::embedded::{OpenError, ReadOnlyLedger};
+use tenure_ledger::OpenError;
+use tenure_ledger::embedded::ReadOnlyLedger;
 use thiserror::Error;
 
 use crate::operation::LeaseMode;

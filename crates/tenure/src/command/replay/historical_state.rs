@@ -6,8 +6,8 @@ use tenure_core::kernel::{Event, KernelState, Tick, decode};
 use tenure_core::lease::LeaseReducer;
 use tenure_core::ledger::EventRecord;
 use tenure_core::reducer::{Reducer as _, ReducerContext};
-use tenure_ledger::embedded::{OpenError, ReadOnlyLedger};
-use tenure_ledger::{Batch, Seq};
+use tenure_ledger::embedded::ReadOnlyLedger;
+use tenure_ledger::{Batch, OpenError, Seq};
 use tenure_registrar::runtime::{Replay, ReplayError, start_replay};
 
 use crate::failure::Failure;

@@ -1,11 +1,10 @@
-//! Why a ledger does not open.
+//! Why a ledger does not open, or a batch cannot be appended or read.
 
 use std::io;
 use std::path::PathBuf;
 
 use thiserror::Error;
 
-use super::Damage;
 use crate::ledger::Seq;
 
 /// Why a ledger does not open. Nothing was changed.
@@ -92,4 +91,83 @@ pub enum OpenError {
     /// The system said no.
     #[error("the ledger cannot be opened")]
     Io(#[from] io::Error),
+}
+
+impl OpenError {
+    /// Whether a file was gone by the time it was to be read: whoever reads beside a writer begins again.
+    pub fn is_transient(&self) -> bool {
+        matches!(self, OpenError::Pruned(_))
+            || matches!(self, OpenError::Io(error) if error.kind() == io::ErrorKind::NotFound)
+    }
+}
+
+/// Why a batch was not appended. The variants differ by what the writer does next.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum AppendError {
+    /// Another writer appended first. Step down and replay; never retry blindly.
+    #[error("the ledger ends at event {}, not at {}: another writer was here", found.0, expected.0)]
+    Overtaken {
+        /// Where the writer thought that it ends.
+        expected: Seq,
+        /// Where it ends.
+        found: Seq,
+    },
+    /// Nothing was written.
+    #[error("the ledger cannot be written; nothing was")]
+    Unavailable(#[source] io::Error),
+    /// No room is left. Nothing was written; make room and try again.
+    #[error("no space is left for the ledger; nothing was written")]
+    NoSpace,
+    /// The batch is larger than a segment. Nothing was written; the request can never succeed.
+    #[error("a batch of {bytes} bytes is over the limit of {max_bytes}")]
+    TooLarge {
+        /// How large it is.
+        bytes: usize,
+        /// The limit.
+        max_bytes: usize,
+    },
+    /// Perhaps it was written. Nothing more may be written by this process: what the disk holds is unknown.
+    #[error("the write of event {} has an unknown outcome", at.0)]
+    OutcomeUnknown {
+        /// The first event of the batch.
+        at: Seq,
+        /// What the system said.
+        #[source]
+        source: io::Error,
+    },
+}
+
+/// Why a batch cannot be read.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum ReadError {
+    /// The file cannot be read.
+    #[error("the ledger cannot be read")]
+    Io(#[from] io::Error),
+    /// What was asked for is no longer, or not yet, there.
+    #[error("the ledger holds the events after {}, not those after {}", first.0, requested.0)]
+    OutOfRange {
+        /// After which event was asked.
+        requested: Seq,
+        /// After which event it begins.
+        first: Seq,
+    },
+    /// The bytes are not what was written. Stop and call a human: `tenure verify` says more.
+    #[error(transparent)]
+    Damaged(#[from] Damage),
+}
+
+/// Bytes that are not what was written. Nothing was changed; a human must look.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[error("{} is damaged at byte {offset}, in the record after event {}: {reason}", file.display(), after.0)]
+pub struct Damage {
+    /// In which file.
+    pub file: PathBuf,
+    /// At which byte.
+    pub offset: u64,
+    /// The last event before it that is whole.
+    pub after: Seq,
+    /// What is wrong.
+    pub reason: &'static str,
 }
