@@ -3,6 +3,7 @@
 use std::fmt;
 
 use prost::Message;
+use tenure_core::kernel::{LedgerTag, Tick, decode};
 use tenure_core::ledger::EventRecord;
 use tenure_core::proto;
 use tenure_core::protobuf_writer::ProtobufWriter;
@@ -44,6 +45,12 @@ impl Batch {
     /// Where the ledger ends with this batch.
     pub fn head(&self) -> Head {
         Head { seq: self.last(), hash: self.hash }
+    }
+
+    /// When the first of its events happened that has a tick: entries about keys have none.
+    pub(crate) fn first_tick(&self, tag: LedgerTag) -> Option<Tick> {
+        let mut events = self.records.iter().filter_map(|record| decode(record, tag).ok().flatten());
+        events.next().map(|event| event.occurred_at())
     }
 
     /// The batch whose stored bytes are `content`. `None`: they are not a batch that begins at `first`.

@@ -1,4 +1,4 @@
-//! Why a ledger does not open, or a batch cannot be appended or read.
+//! Why a ledger does not open or is not copied, or a batch cannot be appended or read.
 
 use std::io;
 use std::path::PathBuf;
@@ -99,6 +99,21 @@ impl OpenError {
         matches!(self, OpenError::Pruned(_))
             || matches!(self, OpenError::Io(error) if error.kind() == io::ErrorKind::NotFound)
     }
+}
+
+/// Why there is no copy.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum CopyError {
+    /// Something is there already.
+    #[error("{} exists already; choose another place", .0.display())]
+    Exists(PathBuf),
+    /// The original, or the finished copy, is not in order.
+    #[error(transparent)]
+    Ledger(#[from] OpenError),
+    /// The system said no.
+    #[error("the ledger cannot be copied")]
+    Io(#[from] io::Error),
 }
 
 /// Why a batch was not appended. The variants differ by what the writer does next.

@@ -1,13 +1,15 @@
 //! What every ledger does.
 
-use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+use std::{fmt, io};
 
-use tenure_core::kernel::{Fence, LedgerTag, TickDuration};
+use tenure_core::kernel::{Fence, LedgerTag, Tick, TickDuration};
 use tenure_core::ledger::EventRecord;
 
 use crate::batch::{Batch, BatchBytes, ChainHash};
 use crate::checkpoint::Checkpoint;
-use crate::error::{AppendError, ReadError};
+use crate::error::{AppendError, Damage, OpenError, ReadError};
 
 /// The number of an event. The first one is 1.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
@@ -59,15 +61,41 @@ impl Default for Retention {
     }
 }
 
-/// An ordered list of events with one writer.
-pub trait Ledger {
-    /// Where it ends, as far as this writer knows.
+/// Where one ledger is kept.
+pub trait LedgerStore: fmt::Debug + Send + Sync {
+    /// Begins to open the ledger for writing. The first call creates it.
+    fn open(&self) -> Result<Box<dyn LedgerRecovery>, OpenError>;
+}
+
+/// A ledger that is being opened: returns everything that it holds before anything is appended.
+pub trait LedgerRecovery {
+    /// Which ledger this is.
+    fn ledger(&self) -> LedgerId;
+
+    /// Damaged checkpoints. The ledger does without them; an operator should look at the disk.
+    fn warnings(&self) -> &[Damage] {
+        &[]
+    }
+
+    /// The checkpoint from which to go on, if there is one. A second call returns `None`.
+    fn take_checkpoint(&mut self) -> Option<Checkpoint>;
+
+    /// The next batch after the checkpoint; `None` after the last.
+    fn next_batch(&mut self) -> Result<Option<Batch>, OpenError>;
+
+    /// Opens the ledger for writing. Batches that were not read are checked all the same.
+    fn finish(self: Box<Self>) -> Result<Box<dyn Ledger>, OpenError>;
+}
+
+/// The writer of an ordered list of events. There is one at a time.
+pub trait Ledger: Send {
+    /// Where the ledger ends, as far as this writer knows.
     fn head(&self) -> Head;
 
     /// Appends a batch, durably, if the ledger still ends right before it.
     ///
-    /// When this returns, the batch is there for good. After any error the writer drops its state and replays:
-    /// what it decided may not stand.
+    /// When this returns, the batch is there for good, and readers see it. After any error the writer drops its state
+    /// and replays: what it decided may not stand.
     fn append_batch(&mut self, batch: &BatchBytes) -> Result<Head, AppendError>;
 
     /// Appends `records` as one batch, durably, if the ledger still ends at `expected`.
@@ -81,18 +109,79 @@ pub trait Ledger {
         self.append_batch(&BatchBytes::new(first, records).with_signature(signature))
     }
 
-    /// What there is room for before the next append.
+    /// What there is space for before the next append.
     fn space_level(&self) -> SpaceLevel {
         SpaceLevel::Plenty
     }
 
-    /// The newest checkpoint: what all events up to it add up to.
-    fn checkpoint(&self) -> Result<Option<Checkpoint>, ReadError> {
-        Ok(None)
+    /// How large a batch should be at most, in bytes. A larger one may not fit.
+    fn max_batch_bytes(&self) -> u64 {
+        u64::MAX
     }
 
-    /// Every batch that holds an event after `after`, in order. It stops at the first that cannot be read.
-    fn read(&self, after: Seq) -> Box<dyn Iterator<Item = Result<Batch, ReadError>> + '_>;
+    /// Reads the ledger beside this writer, and after it has ended.
+    fn reader(&self) -> Arc<dyn LedgerReader>;
+
+    /// Maintains the ledger beside this writer.
+    fn maintenance(&self) -> Arc<dyn LedgerMaintenance>;
+
+    /// Ends the writer. Everything is durable without this; the next start may take longer.
+    fn close(self: Box<Self>) -> io::Result<()>;
+}
+
+/// What [`LedgerReader::read`] returns.
+pub type Batches = Box<dyn Iterator<Item = Result<Batch, ReadError>>>;
+
+/// Reads what is durable, and nothing else, beside the writer and without waiting for it.
+///
+/// No ledger announces its batches: the writer knows when one is durable, and the registrar's feed tells subscribers
+/// from there. To follow a ledger, read again after the last event that was read.
+pub trait LedgerReader: Send + Sync {
+    /// Which ledger this is.
+    fn ledger(&self) -> LedgerId;
+
+    /// In which epoch it is: the number grows each time the ledger is restored from a copy.
+    fn epoch(&self) -> u64;
+
+    /// Where the ledger ends, as far as it is durable.
+    fn head(&self) -> Head;
+
+    /// After which event the ledger begins: 0 as long as nothing was pruned.
+    fn pruned_through(&self) -> Seq;
+
+    /// Every batch that holds an event after `after`, in order, up to what is durable at this moment. It stops at the
+    /// first that cannot be read: [`ReadError::OutOfRange`] where that was pruned.
+    fn read(&self, after: Seq) -> Batches;
+
+    /// The newest checkpoint: what all events up to it add up to.
+    fn newest_checkpoint(&self) -> Result<Option<Checkpoint>, ReadError>;
+}
+
+/// Looks after a ledger beside its writer. Nothing durable depends on it: without it an append or a start may take
+/// longer, and nothing is pruned.
+pub trait LedgerMaintenance: Send + Sync {
+    /// Waits until there may be work, at most this long.
+    fn wait_for_work(&self, timeout: Duration);
+
+    /// Ends a wait at once.
+    fn wake(&self);
+
+    /// Prepares what the next appends need. Without space this fails, and the next try may find some.
+    fn prepare_space(&self) -> io::Result<()>;
+
+    /// Up to where the newest checkpoint goes; the beginning if there is none.
+    fn newest_checkpoint_head(&self) -> Head;
+
+    /// Stores the bytes of [`Checkpoint::write`], and drops checkpoints that are too old to be needed.
+    fn store_checkpoint(&self, head: Head, bytes: &[u8]) -> io::Result<()>;
+
+    /// Whether the ledger holds more, or older, events than it should, whatever checkpoints there are. `now` is the
+    /// newest tick.
+    fn is_retention_exceeded(&self, retention: Retention, now: Tick) -> Result<bool, ReadError>;
+
+    /// Removes events from the beginning while the retention is exceeded, but only such that a start does not need:
+    /// those before the checkpoints.
+    fn prune(&self, retention: Retention, now: Tick) -> Result<(), ReadError>;
 }
 
 /// The id of a ledger: 16 random bytes, made when it is created and never changed.

@@ -1,7 +1,9 @@
 //! The ledger: the ordered, hash-chained, durable list of events. State is only ever a replay of it.
 //!
-//! [`Ledger`] is the seam: compare-and-append, and read. [`MemoryLedger`] keeps it for tests and
-//! simulations, [`EmbeddedLedger`] in one directory of segment files, with nothing to install.
+//! [`LedgerStore`] is the seam. It opens a [`Ledger`], the writer, which comes with a [`LedgerReader`] and a
+//! [`LedgerMaintenance`] that work beside it. [`embedded`] keeps a ledger in one directory of segment files, with
+//! nothing to install; [`MemoryLedger`] keeps one for tests and simulations. Both pass the same suite of tests.
+//! [`open_read_only`] is for programs that read a ledger and do not write it.
 //! [`signing`] is what a batch is sealed with, and what a lease's passport proves.
 
 // What other crates and users rely on says what it is for.
@@ -14,12 +16,16 @@ mod encoded_records;
 mod error;
 mod ledger;
 mod memory_ledger;
+mod read_only;
 pub mod signing;
 
 pub use batch::{Batch, BatchBytes, ChainHash, chain_hash};
 pub use checkpoint::{Checkpoint, CheckpointHeader, CheckpointParts};
-pub use embedded::EmbeddedLedger;
 pub use encoded_records::EncodedRecords;
-pub use error::{AppendError, Damage, OpenError, ReadError};
-pub use ledger::{Head, Ledger, LedgerId, Retention, Seq, SpaceLevel};
+pub use error::{AppendError, CopyError, Damage, OpenError, ReadError};
+pub use ledger::{
+    Batches, Head, Ledger, LedgerId, LedgerMaintenance, LedgerReader, LedgerRecovery, LedgerStore, Retention,
+    Seq, SpaceLevel,
+};
 pub use memory_ledger::MemoryLedger;
+pub use read_only::{BatchReader, LocatedBatch, ReadOnlyLedger, VerificationReport, open_read_only, verify};

@@ -9,7 +9,7 @@ pub struct BatchSettings {
     /// one that asks for many leases must not make a write that nobody can sign or send.
     pub max_batch: usize,
     /// The most bytes, about, in one durable write. With this many, no further request is taken in: names and labels
-    /// may be long, and a write must fit into a file.
+    /// may be long, and the ledger limits what it takes at once.
     pub max_batch_bytes: usize,
     /// The most ends that are announced in one durable write, so that a million of them delay nobody for long.
     pub max_sweep: usize,
@@ -24,14 +24,13 @@ pub struct BatchSettings {
 const MAX_END_BYTES: u64 = 256;
 
 impl BatchSettings {
-    /// The same for a ledger of smaller files: no write is larger than a quarter of one.
+    /// The same for a ledger whose batches have so many bytes at most.
     #[must_use]
-    pub fn for_segment_size(self, bytes: u64) -> BatchSettings {
-        let part = |bytes: u64| usize::try_from(bytes).unwrap_or(usize::MAX);
-        let (batch_bytes, sweep) = (part(bytes / 4), part(bytes / 4 / MAX_END_BYTES).max(1));
+    pub fn with_max_batch_bytes(self, bytes: u64) -> BatchSettings {
+        let count = |number: u64| usize::try_from(number).unwrap_or(usize::MAX);
         BatchSettings {
-            max_batch_bytes: self.max_batch_bytes.min(batch_bytes),
-            max_sweep: self.max_sweep.min(sweep),
+            max_batch_bytes: self.max_batch_bytes.min(count(bytes)),
+            max_sweep: self.max_sweep.min(count(bytes / MAX_END_BYTES).max(1)),
             ..self
         }
     }

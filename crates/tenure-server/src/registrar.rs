@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use parking_lot::Mutex;
 use tenure_core::kernel::{Command, Fence, HashSeed, KernelState, Limits, Tick};
-use tenure_ledger::embedded::LedgerOptions;
+use tenure_ledger::LedgerStore;
 use tenure_registrar::Reply;
 use tenure_registrar::runtime::{
     BootClock, Feed, Handle, MaintenanceOptions, RegistrarService, Response, ServiceError, ServiceOptions,
@@ -63,22 +63,18 @@ pub(crate) struct RegistrarHandle {
 }
 
 impl RegistrarHandle {
-    /// Opens the ledger, replays it, and starts to take requests. It waits for the disk, on a thread of a runtime.
+    /// Opens the ledger, replays it, and starts to take requests. The key is in `directory`. It waits for the disk, on a
+    /// thread of a runtime.
     pub(crate) fn open(
         directory: &Path,
-        ledger: LedgerOptions,
+        ledger: &dyn LedgerStore,
         routine: MaintenanceOptions,
         limits: Limits,
     ) -> Result<Self, RegistrarError> {
         let clock = BootClock::new().map_err(|source| RegistrarError::System { what: "a clock", source })?;
-        let options = ServiceOptions {
-            ledger,
-            maintenance: routine,
-            limits,
-            hash_seed: hash_seed()?,
-            ..ServiceOptions::default()
-        };
-        let service = RegistrarService::open(directory, options, Arc::new(clock))?;
+        let hash_seed = hash_seed()?;
+        let options = ServiceOptions { maintenance: routine, limits, hash_seed, ..ServiceOptions::default() };
+        let service = RegistrarService::open(directory, ledger, options, Arc::new(clock))?;
         let (end, ended) = watch::channel(false);
         service.feed().on_end(move || {
             end.send_replace(true);

@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use tenure_ledger::embedded::LedgerOptions;
+use tenure_ledger::LedgerStore;
 use tenure_registrar::runtime::MaintenanceOptions;
 use thiserror::Error;
 use tokio::net::{TcpListener, UnixListener};
@@ -37,9 +37,9 @@ pub struct Settings {
     pub socket: Option<LocalSocketSettings>,
     /// How many connections there may be, and for how long.
     pub limits: ConnectionLimits,
-    /// Where the ledger and the secrets are.
+    /// Where the secrets are.
     pub data: PathBuf,
-    pub ledger: LedgerOptions,
+    pub ledger: Arc<dyn LedgerStore>,
     /// What is done beside its writer, and when.
     pub maintenance: MaintenanceOptions,
     /// Names for any one of several resources.
@@ -58,8 +58,8 @@ pub struct Settings {
 }
 
 impl Settings {
-    /// Any free port on this machine and no local socket, with the ledger in `data`.
-    pub fn new(data: impl Into<PathBuf>) -> Self {
+    /// Any free port on this machine and no local socket, with the secrets in `data`.
+    pub fn new(data: impl Into<PathBuf>, ledger: Arc<dyn LedgerStore>) -> Self {
         Self {
             listen: Some(SocketAddr::from(([127, 0, 0, 1], 0))),
             tls: None,
@@ -67,7 +67,7 @@ impl Settings {
             socket: None,
             limits: ConnectionLimits::default(),
             data: data.into(),
-            ledger: LedgerOptions::default(),
+            ledger,
             maintenance: MaintenanceOptions::default(),
             pools: ResourcePools::default(),
             control: ControlSettings::default(),
@@ -163,7 +163,7 @@ impl Server {
         let open = move || {
             // The ledger first: with it comes the directory, and the lock under which the secrets are made.
             let registrar =
-                RegistrarHandle::open(&data, ledger, routine, file_settings.limits(agents.limits()))?;
+                RegistrarHandle::open(&data, &*ledger, routine, file_settings.limits(agents.limits()))?;
             let tokens = LeaseTokenKey::open(&data)?;
             let admin = admin_token.map_or_else(|| AdminToken::open(&data), Ok)?;
             let api_tokens = TokenStore::open(&data, TokenClockReading::read())?;

@@ -4,8 +4,7 @@ use std::error::Error;
 use std::io;
 use std::process::ExitCode;
 
-use tenure_ledger::OpenError;
-use tenure_ledger::embedded::CopyError;
+use tenure_ledger::{CopyError, OpenError};
 use tenure_registrar::runtime::{LedgerVerificationError, ReplayError, RestoreFailure, ServiceError};
 
 use crate::exit;

@@ -3,9 +3,12 @@
 use std::io::Write as _;
 use std::net::{SocketAddr, TcpStream};
 use std::path::Path;
+use std::sync::Arc;
 
 use serde_json::{Value, json};
 use tempfile::TempDir;
+use tenure_ledger::LedgerStore;
+use tenure_ledger::embedded::{EmbeddedStore, LedgerOptions};
 use tenure_server::{Server, Settings, StartError, StopError, TlsError, WorkerApi};
 use tokio::runtime::Runtime;
 
@@ -26,11 +29,26 @@ pub struct TestServer {
 
 /// Settings for a server with its data below `folder`, and with small files.
 pub fn settings(folder: &Path) -> Settings {
-    let mut settings = Settings::new(folder.join("data"));
-    settings.ledger.segment_size = 1 << 16;
-    settings.ledger.reserve = 1 << 16;
-    settings.ledger.witness = Some(folder.join("witness"));
-    settings
+    let data = folder.join("data");
+    let ledger = server_ledger(&data, 1 << 16);
+    Settings::new(data, ledger)
+}
+
+/// Gives the server's ledger files of this size.
+pub fn set_segment_size(settings: &mut Settings, bytes: u64) {
+    settings.ledger = server_ledger(&settings.data, bytes);
+}
+
+fn server_ledger(data: &Path, segment_size: u64) -> Arc<dyn LedgerStore> {
+    let mut store = ledger_store(data, segment_size);
+    store.options.witness = Some(data.with_file_name("witness"));
+    Arc::new(store)
+}
+
+/// The ledger in a directory.
+pub fn ledger_store(directory: &Path, segment_size: u64) -> EmbeddedStore {
+    let options = LedgerOptions { segment_size, reserve: 1 << 16, witness: None };
+    EmbeddedStore { directory: directory.to_owned(), options }
 }
 
 /// A request body for an exclusive lease.

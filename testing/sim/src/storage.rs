@@ -10,10 +10,10 @@ use std::sync::Arc;
 use tenure_core::kernel::{HashSeed, KernelState, Limits, Tick, TickDuration};
 use tenure_core::ledger::EventRecord;
 use tenure_faulty_disk::FaultyDisk;
-use tenure_ledger::embedded::{LedgerOptions, LedgerRecovery};
+use tenure_ledger::embedded::{EmbeddedLedger, EmbeddedRecovery, LedgerOptions};
 use tenure_ledger::signing::LedgerSigningKey;
 use tenure_ledger::{
-    AppendError, Checkpoint, CheckpointParts, EmbeddedLedger, Ledger, OpenError, Retention, SpaceLevel,
+    AppendError, Checkpoint, CheckpointParts, Ledger, LedgerRecovery as _, OpenError, Retention, SpaceLevel,
 };
 use tenure_registrar::AppendFailure;
 
@@ -113,7 +113,7 @@ impl Storage {
         log: &mut SimulationLog,
     ) -> Result<RecoveredLedger, OpenError> {
         let options = LedgerOptions { segment_size: SEGMENT_SIZE, reserve: 4 * SEGMENT_SIZE, witness: None };
-        let mut recovery = LedgerRecovery::begin_on(Arc::new(self.disk.clone()), options)?;
+        let mut recovery = EmbeddedRecovery::begin_on(Arc::new(self.disk.clone()), options)?;
         if let Some(damage) = recovery.warnings().first() {
             return Err(OpenError::Damaged(damage.clone()));
         }
@@ -192,18 +192,18 @@ impl Storage {
         let Some(ledger) = &self.ledger else { return Ok(()) };
         let maintenance = ledger.maintenance();
         let done = match self.rng.below(100) {
-            0..15 => maintenance.fill_segment_pool().map_err(|error| error.to_string()),
+            0..15 => maintenance.prepare_space().map_err(|error| error.to_string()),
             15..18 => {
                 let state = padded(durable);
-                let (head, identity) = (ledger.head(), ledger.identity());
-                let (ledger, epoch) = (identity.ledger, identity.epoch);
+                let (head, reader) = (ledger.head(), ledger.reader());
+                let (ledger, epoch) = (reader.ledger(), reader.epoch());
                 let parts = CheckpointParts { ledger, epoch, head, keys: &[], state: &state };
                 let bytes = Checkpoint::write(parts, &LedgerSigningKey::from_secret(&[7; 32]));
                 maintenance.store_checkpoint(head, &bytes).map_err(|error| error.to_string())
             }
             18..22 => {
                 let retention = Retention { age: TickDuration::from_secs(1 << 30), bytes: 3 * SEGMENT_SIZE };
-                maintenance.prune(retention, Tick(0)).map(|_| ()).map_err(|error| error.to_string())
+                maintenance.prune(retention, Tick(0)).map_err(|error| error.to_string())
             }
             _ => Ok(()),
         };
@@ -222,7 +222,7 @@ impl Storage {
         self.disk.set_capacity(None);
         if let Some(ledger) = &self.ledger {
             // The next round of the housekeeper; if it fails, that is for the one after it.
-            let _ = ledger.maintenance().fill_segment_pool();
+            let _ = ledger.maintenance().prepare_space();
         }
     }
 

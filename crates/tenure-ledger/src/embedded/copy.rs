@@ -1,52 +1,38 @@
 //! A copy of a ledger that may be in use, for when the original is lost.
 
-use std::io;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::{fs, thread};
-
-use thiserror::Error;
 
 use super::directory_disk::DirectoryDisk;
 use super::disk::Disk;
 use super::identity::{LedgerIdentity, NO_MACHINE};
 use super::segment::Segment;
-use super::verify::{VerificationReport, verify};
-use crate::error::OpenError;
-
-/// Why there is no copy.
-#[derive(Debug, Error)]
-#[non_exhaustive]
-pub enum CopyError {
-    /// Something is there already.
-    #[error("{} exists already; choose another place", .0.display())]
-    Exists(PathBuf),
-    /// The original, or the finished copy, is not in order.
-    #[error(transparent)]
-    Ledger(#[from] OpenError),
-    /// The system said no.
-    #[error("the ledger cannot be copied")]
-    Io(#[from] io::Error),
-}
+use super::store::EmbeddedStore;
+use crate::error::{CopyError, OpenError};
+use crate::read_only::{VerificationReport, verify};
 
 /// A writer may be at work: what looks damaged may be half written, and is read again.
 const TRIES: usize = 20;
 
-/// Copies the ledger in `from`, with the keys beside it, to the new directory `to`, and checks every bit of the copy.
-///
-/// The copy says of itself that it is one: it cannot be opened until `tenure ledger restored` puts it in the place of
-/// the original. Whoever has it can sign and act as the original: keep it as safe.
-pub fn copy(from: &Path, to: &Path) -> Result<VerificationReport, CopyError> {
-    let source = DirectoryDisk::at(from);
-    let identity = LedgerIdentity::read(&source)?.ok_or_else(|| OpenError::NoLedger(from.to_owned()))?;
-    if fs::symlink_metadata(to).is_ok() {
-        return Err(CopyError::Exists(to.to_owned()));
+impl EmbeddedStore {
+    /// Copies the ledger, with the keys beside it, to the new directory `to`, and checks every bit of the copy.
+    ///
+    /// The copy says of itself that it is one: it cannot be opened until `tenure ledger restored` puts it in the place
+    /// of the original. Whoever has it can sign and act as the original: keep it as safe.
+    pub fn copy_to(&self, to: &Path) -> Result<VerificationReport, CopyError> {
+        let source = DirectoryDisk::at(&self.directory);
+        let missing = || OpenError::NoLedger(self.directory.clone());
+        let identity = LedgerIdentity::read(&source)?.ok_or_else(missing)?;
+        if fs::symlink_metadata(to).is_ok() {
+            return Err(CopyError::Exists(to.to_owned()));
+        }
+        let copied = copy_files(&source, to, identity);
+        if copied.is_err() {
+            // Half a copy is of no use, and in the way of the next try.
+            let _ = fs::remove_dir_all(to);
+        }
+        copied
     }
-    let copied = copy_files(&source, to, identity);
-    if copied.is_err() {
-        // Half a copy is of no use, and in the way of the next try.
-        let _ = fs::remove_dir_all(to);
-    }
-    copied
 }
 
 fn copy_files(

@@ -5,22 +5,20 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use super::checkpoint_files;
 use super::disk::{DiskFile, is_storage_full};
 use super::identity::{LedgerIdentity, this_machine};
-use super::maintenance::LedgerMaintenance;
-use super::reader::LedgerReader;
+use super::maintenance::EmbeddedMaintenance;
+use super::reader::EmbeddedReader;
 use super::record;
-use super::recovery::{CLEAN_SHUTDOWN_FILE, LedgerRecovery, clean_shutdown_marker, create_segment};
+use super::recovery::{CLEAN_SHUTDOWN_FILE, EmbeddedRecovery, clean_shutdown_marker, create_segment};
 use super::sector::SECTOR;
 use super::segment::SegmentHeader;
 use super::segment_index::SegmentIndex;
 use super::segment_pool::TakeError;
 use super::witness::{Witness, WitnessFile};
-use crate::batch::{Batch, BatchBytes};
-use crate::checkpoint::Checkpoint;
-use crate::error::{AppendError, OpenError, ReadError};
-use crate::ledger::{Head, Ledger, Seq, SpaceLevel};
+use crate::batch::BatchBytes;
+use crate::error::{AppendError, OpenError};
+use crate::ledger::{Head, Ledger, LedgerMaintenance, LedgerReader, Seq, SpaceLevel};
 
 /// How a ledger is kept.
 #[derive(Debug, Clone)]
@@ -58,7 +56,7 @@ pub struct EmbeddedLedger {
 impl EmbeddedLedger {
     /// Opens the ledger in `directory`, which is made if it is not there.
     pub fn open(directory: &Path, options: LedgerOptions) -> Result<Self, OpenError> {
-        LedgerRecovery::begin(directory, options)?.finish()
+        EmbeddedRecovery::begin(directory, options)?.finish()
     }
 
     pub(crate) fn new(
@@ -76,31 +74,15 @@ impl EmbeddedLedger {
         Self { index, options, head, current, segment, offset, witness, failed: false, _lock: lock }
     }
 
-    /// Which ledger this is.
-    pub fn identity(&self) -> &LedgerIdentity {
-        &self.index.identity
-    }
-
-    /// Reads what is durable, beside the writer.
-    pub fn reader(&self) -> LedgerReader {
-        LedgerReader::new(self.index.clone())
-    }
-
-    /// Makes blank files and checkpoints and prunes, beside the writer.
-    pub fn maintenance(&self) -> LedgerMaintenance {
-        LedgerMaintenance::new(self.index.clone())
-    }
-
-    /// From now on the ledger belongs to this machine: the last step of putting a copy in the place of its original.
-    pub fn bind_to_this_machine(&self) -> io::Result<()> {
-        let identity = LedgerIdentity { machine: this_machine(), ..self.index.identity.clone() };
-        identity.write(&*self.index.disk)
-    }
-
-    /// Ends in good order: the next start need not doubt the last record.
+    /// Ends without a doubt about the last record for the next start. A restored ledger belongs to this machine from
+    /// now on.
     pub fn close(self) -> io::Result<()> {
         if self.failed {
             return Ok(());
+        }
+        if self.index.identity.has_no_machine() {
+            let identity = LedgerIdentity { machine: this_machine(), ..self.index.identity.clone() };
+            identity.write(&*self.index.disk)?;
         }
         self.index.disk.replace(CLEAN_SHUTDOWN_FILE, clean_shutdown_marker(self.head).as_bytes())
     }
@@ -173,12 +155,21 @@ impl Ledger for EmbeddedLedger {
         self.index.pool.space_level(self.segment.size.saturating_sub(self.offset))
     }
 
-    fn checkpoint(&self) -> Result<Option<Checkpoint>, ReadError> {
-        Ok(checkpoint_files::scan(&*self.index.disk, self.index.identity.ledger)?.newest)
+    /// A quarter of a segment: the registrar estimates the size of a batch, and one above the estimate must fit too.
+    fn max_batch_bytes(&self) -> u64 {
+        self.options.segment_size / 4
     }
 
-    fn read(&self, after: Seq) -> Box<dyn Iterator<Item = Result<Batch, ReadError>> + '_> {
-        Box::new(self.reader().read(after))
+    fn reader(&self) -> Arc<dyn LedgerReader> {
+        Arc::new(EmbeddedReader(self.index.clone()))
+    }
+
+    fn maintenance(&self) -> Arc<dyn LedgerMaintenance> {
+        Arc::new(EmbeddedMaintenance(self.index.clone()))
+    }
+
+    fn close(self: Box<Self>) -> io::Result<()> {
+        EmbeddedLedger::close(*self)
     }
 }
 

@@ -1,4 +1,4 @@
-//! A ledger as whoever does not write it reads it: without the lock, without a repair, beside a writer if need be.
+//! Segments and checkpoints, read without the lock and without a repair.
 
 use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
@@ -12,18 +12,17 @@ use super::disk::Disk;
 use super::identity::LedgerIdentity;
 use super::recovery::segment_numbers;
 use super::segment::Segment;
-use super::verify::VerificationReport;
 use crate::batch::Batch;
 use crate::checkpoint::Checkpoint;
 use crate::error::{Damage, OpenError};
-use crate::ledger::{Head, Seq};
+use crate::ledger::{Head, LedgerId, Seq};
+use crate::read_only::{BatchReader, LocatedBatch, ReadOnlyLedger, VerificationReport};
 
 /// How often what a writer may be changing is read again, and how long is waited in between.
 const TRIES: usize = 10;
 const RETRY_DELAY: Duration = Duration::from_millis(20);
 
-/// A ledger that is only read.
-pub struct ReadOnlyLedger {
+pub(crate) struct EmbeddedReadOnlyLedger {
     disk: DirectoryDisk,
     identity: LedgerIdentity,
     /// Where the checkpoints are, oldest first.
@@ -33,12 +32,8 @@ pub struct ReadOnlyLedger {
     has_active_writer: bool,
 }
 
-/// The ledger in `directory` as its own file names it. There need be nothing else of it.
-pub fn read_identity(directory: &Path) -> Result<LedgerIdentity, OpenError> {
-    read_identity_on(&DirectoryDisk::at(directory))
-}
-
-fn read_identity_on(disk: &dyn Disk) -> Result<LedgerIdentity, OpenError> {
+/// The ledger on a disk as its own file names it. There need be nothing else of it.
+pub(crate) fn read_identity(disk: &dyn Disk) -> Result<LedgerIdentity, OpenError> {
     match LedgerIdentity::read(disk)? {
         Some(identity) => Ok(identity),
         None if segment_numbers(disk).unwrap_or_default().is_empty() => {
@@ -48,11 +43,11 @@ fn read_identity_on(disk: &dyn Disk) -> Result<LedgerIdentity, OpenError> {
     }
 }
 
-impl ReadOnlyLedger {
+impl EmbeddedReadOnlyLedger {
     /// Looks at the ledger in `directory`, and checks every checkpoint whole, with its signature.
-    pub fn open(directory: &Path) -> Result<ReadOnlyLedger, OpenError> {
+    pub(crate) fn open(directory: &Path) -> Result<EmbeddedReadOnlyLedger, OpenError> {
         let disk = DirectoryDisk::at(directory);
-        let identity = read_identity_on(&disk)?;
+        let identity = read_identity(&disk)?;
         for _ in 0..TRIES {
             let numbers = checkpoint_files::list(&disk)?;
             // Before the segments: those that are listed later hold what a checkpoint says.
@@ -60,7 +55,7 @@ impl ReadOnlyLedger {
             let segments = segment_numbers(&disk)?;
             // Only behind a new checkpoint can segments have gone that the oldest of these needs.
             if checkpoint_files::list(&disk)? == numbers {
-                return Ok(ReadOnlyLedger {
+                return Ok(EmbeddedReadOnlyLedger {
                     disk,
                     identity,
                     checkpoints,
@@ -71,37 +66,6 @@ impl ReadOnlyLedger {
             }
         }
         Err(OpenError::Pruned(disk.path("")))
-    }
-
-    /// The same beside a writer: what looks damaged in the last segment may be half written, and is read again a few
-    /// times before it counts.
-    #[must_use]
-    pub fn tolerate_active_writer(self) -> ReadOnlyLedger {
-        ReadOnlyLedger { has_active_writer: true, ..self }
-    }
-
-    /// Which ledger this is.
-    pub fn identity(&self) -> &LedgerIdentity {
-        &self.identity
-    }
-
-    /// Where to begin to add up: nothing as long as the first event is there, else the oldest checkpoint.
-    pub fn oldest_checkpoint(&self) -> Option<&Checkpoint> {
-        // Segments are numbered from 1 and pruned from the front.
-        self.oldest.as_ref().filter(|_| self.segments.first() != Some(&1))
-    }
-
-    /// Every batch that remains, in order, with everything but the signatures checked on the way.
-    pub fn batches(&self) -> BatchReader<'_> {
-        BatchReader {
-            archive: self,
-            walk: ChainVerifier::new(self.identity.clone(), self.checkpoints.clone(), None),
-            unread: self.segments.iter().copied().collect(),
-            batches: VecDeque::new(),
-            file: PathBuf::new(),
-            first: None,
-            has_torn_tail: false,
-        }
     }
 
     fn read(&self, number: u64) -> Result<Segment, OpenError> {
@@ -123,9 +87,36 @@ impl ReadOnlyLedger {
     }
 }
 
-/// The batches of an archive, each with the place where it stands.
-pub struct BatchReader<'a> {
-    archive: &'a ReadOnlyLedger,
+impl ReadOnlyLedger for EmbeddedReadOnlyLedger {
+    fn tolerate_active_writer(mut self: Box<Self>) -> Box<dyn ReadOnlyLedger> {
+        self.has_active_writer = true;
+        self
+    }
+
+    fn ledger(&self) -> LedgerId {
+        self.identity.ledger
+    }
+
+    fn oldest_checkpoint(&self) -> Option<&Checkpoint> {
+        // Segments are numbered from 1 and pruned from the front.
+        self.oldest.as_ref().filter(|_| self.segments.first() != Some(&1))
+    }
+
+    fn batches(&self) -> Box<dyn BatchReader + '_> {
+        Box::new(SegmentBatches {
+            archive: self,
+            walk: ChainVerifier::new(self.identity.clone(), self.checkpoints.clone(), None),
+            unread: self.segments.iter().copied().collect(),
+            batches: VecDeque::new(),
+            file: PathBuf::new(),
+            first: None,
+            has_torn_tail: false,
+        })
+    }
+}
+
+struct SegmentBatches<'a> {
+    archive: &'a EmbeddedReadOnlyLedger,
     walk: ChainVerifier,
     /// The segments that were not read yet.
     unread: VecDeque<u64>,
@@ -135,9 +126,8 @@ pub struct BatchReader<'a> {
     has_torn_tail: bool,
 }
 
-impl BatchReader<'_> {
-    /// The next batch; nothing after the last.
-    pub fn next_batch(&mut self) -> Result<Option<LocatedBatch>, OpenError> {
+impl BatchReader for SegmentBatches<'_> {
+    fn next_batch(&mut self) -> Result<Option<LocatedBatch>, OpenError> {
         loop {
             if let Some((offset, batch)) = self.batches.pop_front() {
                 return Ok(Some(LocatedBatch { batch, file: self.file.clone(), offset }));
@@ -157,49 +147,39 @@ impl BatchReader<'_> {
         }
     }
 
-    /// How many segments were read, and how many there are.
-    pub fn progress(&self) -> (usize, usize) {
+    fn progress(&self) -> (usize, usize) {
         let total = self.archive.segments.len();
         (total - self.unread.len(), total)
     }
 
-    /// After which event the ledger begins; nothing before a segment was read. 0 as long as nothing was pruned.
-    pub fn pruned_through(&self) -> Option<Seq> {
+    fn pruned_through(&self) -> Option<Seq> {
         self.first.map(|head| head.seq)
     }
 
-    /// Reads what was not read yet, and says what there is.
-    pub fn finish(mut self) -> Result<VerificationReport, OpenError> {
+    fn finish(mut self: Box<Self>) -> Result<VerificationReport, OpenError> {
         while self.next_batch()?.is_some() {}
-        let BatchReader { archive, walk, has_torn_tail, .. } = self;
+        let LedgerIdentity { ledger, epoch, version: form, .. } = self.archive.identity;
         Ok(VerificationReport {
-            identity: archive.identity.clone(),
+            ledger,
+            epoch,
+            form,
             after: self.first.unwrap_or_default().seq,
-            head: walk.head,
-            segments: walk.segments.len(),
-            checkpoints: archive.checkpoints.len(),
-            batches: walk.batches,
-            has_torn_tail,
+            head: self.walk.head,
+            segments: self.walk.segments.len(),
+            checkpoints: self.archive.checkpoints.len(),
+            batches: self.walk.batches,
+            has_torn_tail: self.has_torn_tail,
         })
     }
+}
 
+impl SegmentBatches<'_> {
     fn check_end(&self) -> Result<(), Damage> {
         let Some(missed) = self.walk.unreached_checkpoint_head() else { return Ok(()) };
         let file = self.archive.disk.path(&checkpoint_files::file_name(missed.seq));
         let (after, reason) = (self.walk.head.seq, "the checkpoint is ahead of the ledger");
         Err(Damage { file, offset: 0, after, reason })
     }
-}
-
-/// A batch, and where it was read.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct LocatedBatch {
-    /// The batch.
-    pub batch: Batch,
-    /// In which file.
-    pub file: PathBuf,
-    /// At which byte of it.
-    pub offset: u64,
 }
 
 /// Reads every checkpoint whole, with its signature. Says where they are, and keeps the oldest.

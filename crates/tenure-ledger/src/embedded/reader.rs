@@ -2,44 +2,40 @@
 
 use std::sync::Arc;
 
+use super::checkpoint_files;
 use super::segment::{Segment, SegmentHeader};
 use super::segment_index::SegmentIndex;
 use crate::batch::Batch;
+use crate::checkpoint::Checkpoint;
 use crate::error::{Damage, ReadError};
-use crate::ledger::{Head, LedgerId, Seq};
+use crate::ledger::{Batches, Head, LedgerId, LedgerReader, Seq};
 
-/// Reads a ledger that somebody else writes, in the same process. It can be cloned and shared.
-#[derive(Debug, Clone)]
-pub struct LedgerReader(Arc<SegmentIndex>);
+/// Reads a ledger that somebody else writes, in the same process.
+#[derive(Debug)]
+pub(crate) struct EmbeddedReader(pub(crate) Arc<SegmentIndex>);
 
-impl LedgerReader {
-    pub(crate) fn new(segment_index: Arc<SegmentIndex>) -> LedgerReader {
-        LedgerReader(segment_index)
-    }
-
-    /// Which ledger this is.
-    pub fn ledger(&self) -> LedgerId {
+impl LedgerReader for EmbeddedReader {
+    fn ledger(&self) -> LedgerId {
         self.0.identity.ledger
     }
 
-    /// In which epoch it is.
-    pub fn epoch(&self) -> u64 {
+    fn epoch(&self) -> u64 {
         self.0.identity.epoch
     }
 
-    /// Where the ledger ends, as far as it is durable.
-    pub fn head(&self) -> Head {
+    fn head(&self) -> Head {
         self.0.state().head
     }
 
-    /// After which event the ledger begins: 0 as long as nothing was pruned.
-    pub fn pruned_through(&self) -> Seq {
+    fn pruned_through(&self) -> Seq {
         pruned_through(&self.0)
     }
 
-    /// Every batch that holds an event after `after`, up to what is durable at this moment. It stops at the first
-    /// that cannot be read.
-    pub fn read(&self, after: Seq) -> impl Iterator<Item = Result<Batch, ReadError>> + use<> {
+    fn newest_checkpoint(&self) -> Result<Option<Checkpoint>, ReadError> {
+        Ok(checkpoint_files::scan(&*self.0.disk, self.0.identity.ledger)?.newest)
+    }
+
+    fn read(&self, after: Seq) -> Batches {
         let segment_index = self.0.clone();
         let (segments, head) = {
             let content = segment_index.state();
@@ -54,7 +50,7 @@ impl LedgerReader {
             let until = segments.get(index + 1).map_or(head.seq, |next| next.after.seq);
             batches_of(&segment_index, segments[index], until)
         });
-        pruned.into_iter().chain(batches.filter(move |batch| is_after(batch, after)))
+        Box::new(pruned.into_iter().chain(batches.filter(move |batch| is_after(batch, after))))
     }
 }
 

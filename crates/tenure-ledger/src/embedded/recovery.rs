@@ -21,7 +21,7 @@ use super::witness::{Witness, WitnessFile};
 use crate::batch::Batch;
 use crate::checkpoint::Checkpoint;
 use crate::error::{Damage, OpenError};
-use crate::ledger::{Head, Seq};
+use crate::ledger::{Head, Ledger, LedgerId, LedgerRecovery, Seq};
 
 /// What a ledger is opened for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -33,7 +33,7 @@ enum OpenPurpose {
 }
 
 /// A ledger that is being opened.
-pub struct LedgerRecovery {
+pub struct EmbeddedRecovery {
     disk: Arc<dyn Disk>,
     lock: Box<dyn Send>,
     identity: LedgerIdentity,
@@ -51,21 +51,21 @@ pub struct LedgerRecovery {
     batches: VecDeque<Batch>,
 }
 
-impl LedgerRecovery {
+impl EmbeddedRecovery {
     /// Begins to open the ledger in `directory`, which is made if it is not there.
-    pub fn begin(directory: &Path, options: LedgerOptions) -> Result<LedgerRecovery, OpenError> {
+    pub fn begin(directory: &Path, options: LedgerOptions) -> Result<EmbeddedRecovery, OpenError> {
         let cannot = |source| OpenError::Directory { path: directory.to_owned(), source };
         Self::begin_on(Arc::new(DirectoryDisk::open_or_create(directory).map_err(cannot)?), options)
     }
 
     /// Begins to open the ledger on `disk`.
-    pub fn begin_on(disk: Arc<dyn Disk>, options: LedgerOptions) -> Result<LedgerRecovery, OpenError> {
+    pub fn begin_on(disk: Arc<dyn Disk>, options: LedgerOptions) -> Result<EmbeddedRecovery, OpenError> {
         Self::begin_for(disk, options, OpenPurpose::ReadWrite)
     }
 
     /// Begins to open a copy in `directory` that is to take the place of its original: in a new epoch, whatever the
-    /// witness says. Until [`EmbeddedLedger::bind_to_this_machine`] it can be opened in no other way.
-    pub fn begin_restore(directory: &Path, options: LedgerOptions) -> Result<LedgerRecovery, OpenError> {
+    /// witness says. Until [`EmbeddedLedger::close`] it can be opened in no other way.
+    pub fn begin_restore(directory: &Path, options: LedgerOptions) -> Result<EmbeddedRecovery, OpenError> {
         Self::begin_for(Arc::new(DirectoryDisk::at(directory)), options, OpenPurpose::Restore)
     }
 
@@ -73,7 +73,7 @@ impl LedgerRecovery {
         disk: Arc<dyn Disk>,
         options: LedgerOptions,
         purpose: OpenPurpose,
-    ) -> Result<LedgerRecovery, OpenError> {
+    ) -> Result<EmbeddedRecovery, OpenError> {
         if options.segment_size < 4_096 || !options.segment_size.is_multiple_of(SECTOR as u64) {
             return Err(OpenError::SegmentSize(options.segment_size));
         }
@@ -99,7 +99,7 @@ impl LedgerRecovery {
         let ahead =
             SegmentReader::new(disk.clone(), segments_to_read(&*disk, checkpoint.as_ref(), &mut walk)?);
         let (last, batches) = (None, VecDeque::new());
-        Ok(LedgerRecovery {
+        Ok(EmbeddedRecovery {
             disk,
             lock,
             identity,
@@ -114,37 +114,6 @@ impl LedgerRecovery {
             last_segment: last,
             batches,
         })
-    }
-
-    /// Which ledger this is.
-    pub fn identity(&self) -> &LedgerIdentity {
-        &self.identity
-    }
-
-    /// The checkpoint from which to go on, if there is one.
-    pub fn take_checkpoint(&mut self) -> Option<Checkpoint> {
-        self.checkpoint.take()
-    }
-
-    /// Checkpoints that are damaged. The ledger does without them; the disk should be looked at.
-    pub fn warnings(&self) -> &[Damage] {
-        &self.warnings
-    }
-
-    /// The next batch after the checkpoint; nothing after the last.
-    pub fn next_batch(&mut self) -> Result<Option<Batch>, OpenError> {
-        let after = self.checkpoints.last().map_or(Seq(0), |head| head.seq);
-        loop {
-            match self.batches.pop_front() {
-                Some(batch) if batch.last() <= after => {}
-                Some(batch) => return Ok(Some(batch)),
-                None => {
-                    let Some(mut segment) = self.unread.next()? else { return Ok(None) };
-                    self.batches = self.verifier.verify_segment(&mut segment)?.into();
-                    self.last_segment = Some(segment);
-                }
-            }
-        }
     }
 
     /// Opens the ledger for writing, once all batches were looked at.
@@ -171,7 +140,7 @@ impl LedgerRecovery {
     }
 
     fn open_for_append(self, head: Head) -> Result<EmbeddedLedger, OpenError> {
-        let LedgerRecovery {
+        let EmbeddedRecovery {
             disk,
             lock,
             identity,
@@ -206,6 +175,39 @@ impl LedgerRecovery {
         let state = SegmentIndexState { segments, head, checkpoints, has_work: true };
         let index = Arc::new(SegmentIndex::new(disk, identity, segment_pool, state));
         Ok(EmbeddedLedger::new(index, options, file, offset, witness, lock))
+    }
+}
+
+impl LedgerRecovery for EmbeddedRecovery {
+    fn ledger(&self) -> LedgerId {
+        self.identity.ledger
+    }
+
+    fn warnings(&self) -> &[Damage] {
+        &self.warnings
+    }
+
+    fn take_checkpoint(&mut self) -> Option<Checkpoint> {
+        self.checkpoint.take()
+    }
+
+    fn next_batch(&mut self) -> Result<Option<Batch>, OpenError> {
+        let after = self.checkpoints.last().map_or(Seq(0), |head| head.seq);
+        loop {
+            match self.batches.pop_front() {
+                Some(batch) if batch.last() <= after => {}
+                Some(batch) => return Ok(Some(batch)),
+                None => {
+                    let Some(mut segment) = self.unread.next()? else { return Ok(None) };
+                    self.batches = self.verifier.verify_segment(&mut segment)?.into();
+                    self.last_segment = Some(segment);
+                }
+            }
+        }
+    }
+
+    fn finish(self: Box<Self>) -> Result<Box<dyn Ledger>, OpenError> {
+        Ok(Box::new(EmbeddedRecovery::finish(*self)?))
     }
 }
 

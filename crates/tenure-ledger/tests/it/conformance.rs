@@ -4,14 +4,21 @@ use std::sync::Arc;
 
 use tenure_core::ledger::EventRecord;
 use tenure_faulty_disk::FaultyDisk;
-use tenure_ledger::embedded::LedgerRecovery;
-use tenure_ledger::{AppendError, EmbeddedLedger, Head, Ledger, MemoryLedger, Seq, chain_hash};
+use tenure_ledger::embedded::{EmbeddedLedger, EmbeddedRecovery, EmbeddedStore};
+use tenure_ledger::{
+    AppendError, Head, Ledger, LedgerId, LedgerRecovery, LedgerStore, MemoryLedger, OpenError, Seq,
+    chain_hash,
+};
 
 use crate::ledger_suite::{append, assert_conforms, read_all, small_options};
 
+fn memory_ledger() -> MemoryLedger {
+    MemoryLedger::new(LedgerId([7; 16]))
+}
+
 #[test]
 fn the_memory_ledger_conforms() {
-    assert_conforms(|| Box::<MemoryLedger>::default());
+    assert_conforms(|| Box::new(memory_ledger()));
 }
 
 #[test]
@@ -21,16 +28,23 @@ fn the_embedded_ledger_conforms() {
     assert_conforms(|| {
         number.set(number.get() + 1);
         let directory = folder.path().join(number.get().to_string());
-        Box::new(EmbeddedLedger::open(&directory, small_options()).unwrap())
+        Box::new(EmbeddedStore { directory, options: small_options() })
     });
+}
+
+/// The ledger on a simulated disk.
+#[derive(Debug)]
+struct SimulatedStore(FaultyDisk);
+
+impl LedgerStore for SimulatedStore {
+    fn open(&self) -> Result<Box<dyn LedgerRecovery>, OpenError> {
+        Ok(Box::new(EmbeddedRecovery::begin_on(Arc::new(self.0.clone()), small_options())?))
+    }
 }
 
 #[test]
 fn the_embedded_ledger_conforms_on_a_simulated_disk() {
-    assert_conforms(|| {
-        let recovery = LedgerRecovery::begin_on(Arc::new(FaultyDisk::new(1)), small_options()).unwrap();
-        Box::new(recovery.finish().unwrap())
-    });
+    assert_conforms(|| Box::new(SimulatedStore(FaultyDisk::new(1))));
 }
 
 // S2-5: the ledger is the audit trail, and each batch vouches for all before it.
@@ -38,7 +52,7 @@ fn the_embedded_ledger_conforms_on_a_simulated_disk() {
 fn memory_and_embedded_ledgers_compute_the_same_hash_chain() {
     let folder = tempfile::tempdir().unwrap();
     let mut embedded = EmbeddedLedger::open(folder.path(), small_options()).unwrap();
-    let mut memory = MemoryLedger::default();
+    let mut memory = memory_ledger();
     for count in 1..20 {
         assert_eq!(append(&mut embedded, count), append(&mut memory, count));
     }

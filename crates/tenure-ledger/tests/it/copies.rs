@@ -3,8 +3,8 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use tenure_ledger::embedded::LedgerOptions;
-use tenure_ledger::{EmbeddedLedger, Ledger, OpenError, Seq};
+use tenure_ledger::embedded::{EmbeddedLedger, EmbeddedStore, LedgerOptions};
+use tenure_ledger::{Ledger, OpenError, Seq};
 
 use crate::ledger_suite::{append, small_options};
 
@@ -93,11 +93,11 @@ fn a_copy_does_not_open_before_restore_and_a_failed_copy_is_removed() {
     let folder = tempfile::tempdir().unwrap();
     let (data, to) = (folder.path().join("data"), folder.path().join("copy"));
     append(&mut EmbeddedLedger::open(&data, options(folder.path())).unwrap(), 3);
-    let report = tenure_ledger::embedded::copy(&data, &to).unwrap();
+    let report = EmbeddedStore::new(&data).copy_to(&to).unwrap();
     assert_eq!(report.head.seq, Seq(3));
     let error = EmbeddedLedger::open(&to, options(folder.path())).expect_err("it is a copy");
     assert!(matches!(error, OpenError::Copy(_)) && error.to_string().contains("ledger restored"), "{error}");
-    let again = tenure_ledger::embedded::copy(&data, &to).expect_err("something is there");
+    let again = EmbeddedStore::new(&data).copy_to(&to).expect_err("something is there");
     assert!(again.to_string().contains("exists already"), "{again}");
 
     fs::remove_dir_all(&to).unwrap();
@@ -105,6 +105,6 @@ fn a_copy_does_not_open_before_restore_and_a_failed_copy_is_removed() {
     let mut bytes = fs::read(&segment).unwrap();
     bytes[700] ^= 1;
     fs::write(&segment, bytes).unwrap();
-    tenure_ledger::embedded::copy(&data, &to).expect_err("what is damaged is not copied");
+    EmbeddedStore::new(&data).copy_to(&to).expect_err("what is damaged is not copied");
     assert!(!to.exists(), "the next try would find it in its way");
 }

@@ -4,8 +4,8 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use tenure_ledger::embedded::verify;
-use tenure_ledger::{Damage, EmbeddedLedger, Ledger, OpenError, Seq};
+use tenure_ledger::embedded::EmbeddedLedger;
+use tenure_ledger::{Damage, Ledger, OpenError, Seq, verify};
 
 use crate::ledger_suite::{append, append_many, read_all, small_options};
 
@@ -143,6 +143,6 @@ fn reading_missing_durable_records_beside_the_writer_is_damage() {
     let last = bytes.chunks(512).rposition(|sector| sector[0] != 0).unwrap();
     bytes[last * 512..(last + 1) * 512].fill(0);
     fs::write(&path, bytes).unwrap();
-    let error = ledger.read(Seq(0)).find_map(Result::err).expect("a gap is no end");
+    let error = ledger.reader().read(Seq(0)).find_map(Result::err).expect("a gap is no end");
     assert!(error.to_string().contains("records that were durable are missing"), "{error}");
 }

@@ -2,7 +2,8 @@
 //! ever missing, nothing else is ever there, and the ledger goes on.
 
 use tenure_faulty_disk::FaultyDisk;
-use tenure_ledger::EmbeddedLedger;
+use tenure_ledger::Ledger as _;
+use tenure_ledger::embedded::EmbeddedLedger;
 
 use crate::expected_ledger::{ExpectedLedger, prune};
 
@@ -32,12 +33,12 @@ fn run_workload(disk: &FaultyDisk, history: &mut ExpectedLedger) -> bool {
     let lived = || -> Option<()> {
         for round in 0..3 {
             let mut ledger = history.open_and_check(disk).ok()?;
-            ledger.maintenance().fill_segment_pool().ok()?;
+            ledger.maintenance().prepare_space().ok()?;
             for (index, count) in sizes.into_iter().enumerate() {
                 history.append(&mut ledger, count).ok()?;
                 match index {
                     3 | 8 => history.checkpoint(&ledger).ok()?,
-                    6 => ledger.maintenance().fill_segment_pool().ok()?,
+                    6 => ledger.maintenance().prepare_space().ok()?,
                     // Right after another one, with no change of a segment in between.
                     9 => {
                         history.checkpoint(&ledger).ok()?;

@@ -4,8 +4,8 @@
 use std::sync::Arc;
 
 use tenure_faulty_disk::FaultyDisk;
-use tenure_ledger::embedded::{LedgerOptions, LedgerRecovery};
-use tenure_ledger::{Batch, Ledger, OpenError, Seq};
+use tenure_ledger::embedded::{EmbeddedRecovery, LedgerOptions};
+use tenure_ledger::{Batch, Ledger, LedgerRecovery as _, OpenError, Seq};
 
 use crate::expected_ledger::{ExpectedLedger, prune};
 use crate::ledger_suite::small_options;
@@ -34,7 +34,7 @@ fn write_ledger(seed: u64, lies_from: u64, options: &LedgerOptions) -> (FaultyDi
 
 /// What a start hands out, or why there is none.
 fn recover(disk: &FaultyDisk, options: &LedgerOptions) -> Result<(Seq, Vec<Batch>), OpenError> {
-    let mut recovery = LedgerRecovery::begin_on(Arc::new(disk.clone()), options.clone())?;
+    let mut recovery = EmbeddedRecovery::begin_on(Arc::new(disk.clone()), options.clone())?;
     let after = recovery.take_checkpoint().map_or(Seq(0), |checkpoint| checkpoint.header.head.seq);
     let mut batches = Vec::new();
     while let Some(batch) = recovery.next_batch()? {
@@ -107,7 +107,7 @@ fn a_bit_flipped_during_a_read_is_detected_or_harmless() {
         // It was only read wrong.
         disk.clear_faults();
         disk.restart_process();
-        let mut recovery = LedgerRecovery::begin_on(Arc::new(disk), small_options()).unwrap();
+        let mut recovery = EmbeddedRecovery::begin_on(Arc::new(disk), small_options()).unwrap();
         while recovery.next_batch().unwrap().is_some() {}
         assert_eq!(recovery.finish().unwrap().head(), history.head(), "seed {seed}");
     }

@@ -1,8 +1,8 @@
 //! A disk that fills up: what there is room for is said before, nothing is lost, and it goes on when there is room.
 
 use tenure_faulty_disk::FaultyDisk;
-use tenure_ledger::embedded::{Disk, LedgerOptions};
-use tenure_ledger::{AppendError, EmbeddedLedger, Ledger, SpaceLevel};
+use tenure_ledger::embedded::{Disk, EmbeddedLedger, LedgerOptions};
+use tenure_ledger::{AppendError, Ledger, SpaceLevel};
 
 use crate::expected_ledger::{ExpectedLedger, prune};
 use crate::ledger_suite::small_options;
@@ -11,7 +11,7 @@ use crate::ledger_suite::small_options;
 fn ledger_on_full_disk(seed: u64) -> (FaultyDisk, ExpectedLedger, EmbeddedLedger) {
     let (disk, mut history) = (FaultyDisk::new(seed), ExpectedLedger::default());
     let ledger = history.open_and_check(&disk).expect("there is room");
-    ledger.maintenance().fill_segment_pool().expect("there is room");
+    ledger.maintenance().prepare_space().expect("there is room");
     disk.set_capacity(Some(disk.used_bytes()));
     (disk, history, ledger)
 }
@@ -34,7 +34,7 @@ fn fill(history: &mut ExpectedLedger, ledger: &mut EmbeddedLedger) -> Vec<SpaceL
             Err(error) => panic!("with room for {level:?}: {error:?}"),
         }
         // As the upkeep does, which is told of each rotation.
-        let _ = ledger.maintenance().fill_segment_pool();
+        let _ = ledger.maintenance().prepare_space();
     }
     panic!("a full disk has room for a thousand batches");
 }
@@ -49,7 +49,7 @@ fn space_level_falls_stepwise_and_appends_succeed_until_it_is_exhausted() {
     history.check(&ledger);
     assert!(matches!(history.append(&mut ledger, 5), Err(AppendError::NoSpace)), "still no room");
     disk.set_capacity(Some(disk.used_bytes() + 20 * 4_096));
-    ledger.maintenance().fill_segment_pool().expect("there is room again");
+    ledger.maintenance().prepare_space().expect("there is room again");
     assert_eq!(ledger.space_level(), SpaceLevel::Plenty);
     assert_eq!(fill(&mut history, &mut ledger), ALL_LEVELS);
     drop(ledger);
@@ -69,7 +69,7 @@ fn pruning_restores_the_space_level() {
     }
     fill(&mut history, &mut ledger);
     assert!(prune(&ledger));
-    ledger.maintenance().fill_segment_pool().expect("there is room for all again");
+    ledger.maintenance().prepare_space().expect("there is room for all again");
     assert_eq!(ledger.space_level(), SpaceLevel::Plenty);
     history.append(&mut ledger, 5).expect("there is room");
     history.check(&ledger);
@@ -86,7 +86,7 @@ fn acknowledged_batches_survive_a_restart_at_any_point_of_filling_the_disk() {
         let (disk, mut history, mut ledger) = ledger_on_full_disk(at);
         disk.crash_after(at);
         while history.append(&mut ledger, 5).is_ok() {
-            let _ = ledger.maintenance().fill_segment_pool();
+            let _ = ledger.maintenance().prepare_space();
         }
         drop(ledger);
         for seed in 0..4 {
@@ -104,7 +104,7 @@ fn acknowledged_batches_survive_a_restart_at_any_point_of_filling_the_disk() {
             let mut ledger =
                 history.open_and_check(&disk).unwrap_or_else(|error| panic!("at {at}: {error:?}"));
             disk.set_capacity(None);
-            ledger.maintenance().fill_segment_pool().expect("there is room again");
+            ledger.maintenance().prepare_space().expect("there is room again");
             history.append(&mut ledger, 40).expect("there is room again");
             drop(ledger);
             disk.restart_after_power_cut();
@@ -122,7 +122,7 @@ fn a_crash_while_recovering_into_a_reserve_file_leaves_the_reserve_blank() {
         let (disk, mut history, mut ledger) = ledger_on_full_disk(seed);
         while ledger.space_level() == SpaceLevel::Plenty {
             history.append(&mut ledger, 1).expect("there is room");
-            let _ = ledger.maintenance().fill_segment_pool();
+            let _ = ledger.maintenance().prepare_space();
         }
         // A large record in doubt after a small one, then a start that copies it, then a power cut that takes both.
         disk.crash_after(at);
@@ -152,10 +152,10 @@ fn repeated_restarts_on_a_full_disk_do_not_consume_the_reserve() {
         disk.restart_after_power_cut();
         disk.set_capacity(Some(disk.used_bytes()));
         let ledger = history.open_and_check(&disk).expect("there is the reserve");
-        let _ = ledger.maintenance().fill_segment_pool();
+        let _ = ledger.maintenance().prepare_space();
     }
     let mut ledger = history.open_and_check(&disk).expect("there is the reserve");
-    let _ = ledger.maintenance().fill_segment_pool();
+    let _ = ledger.maintenance().prepare_space();
     assert!(fill(&mut history, &mut ledger).len() > 1, "there is room for something");
 }
 
@@ -167,7 +167,7 @@ fn recovery_removes_unfinished_files() {
         let mut ledger = history.open_and_check_with(&disk, options()).expect("there is room");
         history.append(&mut ledger, 5).expect("there is room");
         disk.crash_after(at);
-        let _ = ledger.maintenance().fill_segment_pool();
+        let _ = ledger.maintenance().prepare_space();
         let _ = history.checkpoint(&ledger);
         drop(ledger);
         disk.restart_process();

@@ -1,7 +1,8 @@
 //! A device that fails: nobody knows what it holds, so nobody goes on as if they did.
 
 use tenure_faulty_disk::FaultyDisk;
-use tenure_ledger::{AppendError, EmbeddedLedger, Ledger};
+use tenure_ledger::embedded::EmbeddedLedger;
+use tenure_ledger::{AppendError, Ledger};
 
 use crate::expected_ledger::{ExpectedLedger, prune};
 

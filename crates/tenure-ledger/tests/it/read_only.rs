@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::Duration;
 
-use tenure_ledger::embedded::ReadOnlyLedger;
-use tenure_ledger::{Damage, EmbeddedLedger, Ledger, OpenError, Seq};
+use tenure_ledger::embedded::EmbeddedLedger;
+use tenure_ledger::{Damage, Ledger, OpenError, ReadOnlyLedger, Seq, open_read_only};
 
 use crate::ledger_suite::{append, small_options};
 
@@ -26,7 +26,7 @@ fn a_read_only_ledger_beside_a_writer_returns_every_batch_once_with_its_offset()
     let mut ledger = EmbeddedLedger::open(folder.path(), small_options()).unwrap();
     append(&mut ledger, 2);
     append(&mut ledger, 1);
-    let archive = ReadOnlyLedger::open(folder.path()).unwrap();
+    let archive = open_read_only(folder.path()).unwrap();
     assert!(archive.oldest_checkpoint().is_none());
     let mut batches = archive.batches();
     let mut found = Vec::new();
@@ -54,21 +54,21 @@ fn damage_in_the_last_segment_is_retried_beside_a_writer_and_reported_elsewhere(
     };
     let last = segments.last().unwrap();
     flip(last);
-    let read = |archive: ReadOnlyLedger| archive.batches().finish();
-    let hasty = read(ReadOnlyLedger::open(folder.path()).unwrap());
+    let read = |archive: Box<dyn ReadOnlyLedger>| archive.batches().finish();
+    let hasty = read(open_read_only(folder.path()).unwrap());
     assert!(matches!(&hasty, Err(OpenError::Damaged(Damage { file, .. })) if file == last), "{hasty:?}");
-    let patient = read(ReadOnlyLedger::open(folder.path()).unwrap().tolerate_active_writer());
+    let patient = read(open_read_only(folder.path()).unwrap().tolerate_active_writer());
     assert!(matches!(patient, Err(OpenError::Damaged(_))), "it stays damaged");
     thread::scope(|scope| {
         scope.spawn(|| {
             thread::park_timeout(Duration::from_millis(60));
             flip(last);
         });
-        read(ReadOnlyLedger::open(folder.path()).unwrap().tolerate_active_writer())
+        read(open_read_only(folder.path()).unwrap().tolerate_active_writer())
             .expect("the write was finished meanwhile");
     });
     flip(&segments[0]);
-    let found = read(ReadOnlyLedger::open(folder.path()).unwrap().tolerate_active_writer());
+    let found = read(open_read_only(folder.path()).unwrap().tolerate_active_writer());
     assert!(
         matches!(&found, Err(OpenError::Damaged(Damage { file, .. })) if *file == segments[0]),
         "{found:?}"

@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
-use tenure_ledger::embedded::verify;
-use tenure_ledger::{EmbeddedLedger, Ledger, OpenError, Seq};
+use tenure_ledger::embedded::EmbeddedLedger;
+use tenure_ledger::{Ledger, OpenError, Seq, verify};
 
 use crate::ledger_suite::{append, append_many, read_all, small_options};
 
@@ -79,7 +79,7 @@ fn a_partly_written_spare_file_is_not_reused_as_blank() {
     let folder = tempfile::tempdir().unwrap();
     let mut ledger = open(folder.path());
     append(&mut ledger, 3);
-    ledger.maintenance().fill_segment_pool().unwrap();
+    ledger.maintenance().prepare_space().unwrap();
     drop(ledger);
     let spare = folder.path().join("spare");
     let mut bytes = std::fs::read(&spare).unwrap();

@@ -3,8 +3,8 @@
 use std::fs;
 use std::path::Path;
 
-use tenure_ledger::embedded::verify;
-use tenure_ledger::{EmbeddedLedger, Ledger, OpenError, Seq};
+use tenure_ledger::embedded::EmbeddedLedger;
+use tenure_ledger::{Ledger, OpenError, Seq, verify};
 
 use crate::ledger_suite::{append, read_all, small_options};
 

@@ -4,6 +4,8 @@
 
 mod expiry;
 mod latency;
+#[path = "../../tests/it/ledger_store.rs"]
+mod ledger_store;
 mod report;
 mod restart;
 mod throughput;

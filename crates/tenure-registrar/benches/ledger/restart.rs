@@ -6,13 +6,13 @@ use std::time::Duration;
 use tenure_core::kernel::{
     Command, CommandOutcome, Fence, HashSeed, KernelState, LeaseCredential, Limits, TickDuration,
 };
-use tenure_ledger::embedded::LedgerRecovery;
+use tenure_ledger::LedgerStore as _;
 use tenure_ledger::signing::LedgerSigningKey;
 use tenure_registrar::Reply;
 use tenure_registrar::runtime::{RegistrarService, Replay, key_file_path};
 
 use crate::time::measure_duration;
-use crate::workload::{DataDirectory, acquire_many, open, options};
+use crate::workload::{DataDirectory, acquire_many, open, store};
 
 /// What was measured.
 pub struct RestartMeasurements {
@@ -86,16 +86,15 @@ fn submit_all(service: &RegistrarService, commands: impl Iterator<Item = Command
 
 /// What the housekeeper does, at a moment of our choice.
 fn checkpoint(data: &DataDirectory) -> Result<u64, String> {
-    let mut recovery =
-        LedgerRecovery::begin(data.path(), options().ledger).map_err(|error| error.to_string())?;
-    let ledger = recovery.identity().ledger;
+    let mut recovery = store(data.path()).open().map_err(|error| error.to_string())?;
+    let ledger = recovery.ledger();
     let mut replay = Replay::new(ledger, KernelState::new(ledger.tag(), Limits::default(), HashSeed(3, 4)));
     while let Some(batch) = recovery.next_batch().map_err(|error| error.to_string())? {
         replay.apply(&batch).map_err(|error| error.to_string())?;
     }
     let opened = recovery.finish().map_err(|error| error.to_string())?;
     let key = LedgerSigningKey::load(&key_file_path(data.path())).map_err(|error| error.to_string())?;
-    let bytes = replay.encode_checkpoint(opened.identity().epoch, &key);
+    let bytes = replay.encode_checkpoint(opened.reader().epoch(), &key);
     opened.maintenance().store_checkpoint(replay.head(), &bytes).map_err(|error| error.to_string())?;
     opened.close().map_err(|error| error.to_string())?;
     Ok(bytes.len() as u64)

@@ -7,7 +7,10 @@ use tenure_core::kernel::{
     Acquire, Command, ContentionPolicy, HashSeed, Holder, Labels, LeaseMode, LeaseRequest, Nonce, Principal,
     Resource, TickDuration,
 };
+use tenure_ledger::LedgerStore;
 use tenure_registrar::runtime::{BootClock, Clock, MaintenanceOptions, RegistrarService, ServiceOptions};
+
+use crate::ledger_store::ledger_store;
 
 /// A directory that goes with this value. Below the target directory: the one for temporary files may be in memory.
 pub struct DataDirectory(PathBuf);
@@ -37,13 +40,18 @@ pub fn options() -> ServiceOptions {
     ServiceOptions { hash_seed: HashSeed(1, 2), maintenance: routine, ..ServiceOptions::default() }
 }
 
+/// In files as large as a server has them.
+pub fn store(data: &Path) -> impl LedgerStore {
+    ledger_store(data, 16 << 20, 64 << 20)
+}
+
 pub fn open(data: &Path) -> Result<RegistrarService, String> {
     let clock = BootClock::new().map_err(|error| error.to_string())?;
     open_with(data, Arc::new(clock))
 }
 
 pub fn open_with(data: &Path, clock: Arc<dyn Clock>) -> Result<RegistrarService, String> {
-    RegistrarService::open(data, options(), clock).map_err(|error| error.to_string())
+    RegistrarService::open(data, &store(data), options(), clock).map_err(|error| error.to_string())
 }
 
 /// Asks for one lease on a resource of its own.

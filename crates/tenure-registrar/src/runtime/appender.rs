@@ -14,8 +14,8 @@ use super::feed::DurableBatch;
 use crate::registrar::{AppendFailure, BatchWrite};
 
 /// The ledger, and what it is signed with.
-pub(super) struct Appender<L> {
-    pub(super) ledger: L,
+pub(super) struct Appender {
+    pub(super) ledger: Box<dyn Ledger>,
     pub(super) id: LedgerId,
     pub(super) key: Arc<LedgerSigningKey>,
 }
@@ -28,7 +28,7 @@ pub(super) struct FailedAppend {
     pub(super) source: Option<AppendError>,
 }
 
-impl<L: Ledger> Appender<L> {
+impl Appender {
     /// Signs, writes, and waits for the disk.
     pub(super) fn append(&mut self, write: BatchWrite) -> AppendResult {
         let BatchWrite { records, mut leaves } = write;
@@ -60,15 +60,15 @@ fn failure_of(error: &AppendError) -> AppendFailure {
 }
 
 /// A thread that writes for the writer. The appender moves there and back, so it has one owner at any time.
-pub(super) struct AppendThread<L> {
-    jobs: Option<SyncSender<(Appender<L>, BatchWrite)>>,
-    done: Receiver<(Appender<L>, AppendResult)>,
+pub(super) struct AppendThread {
+    jobs: Option<SyncSender<(Appender, BatchWrite)>>,
+    done: Receiver<(Appender, AppendResult)>,
     thread: Option<JoinHandle<()>>,
 }
 
-impl<L: Ledger + Send + 'static> AppendThread<L> {
-    pub(super) fn start() -> io::Result<AppendThread<L>> {
-        let (job_sender, to_do) = sync_channel::<(Appender<L>, BatchWrite)>(1);
+impl AppendThread {
+    pub(super) fn start() -> io::Result<AppendThread> {
+        let (job_sender, to_do) = sync_channel::<(Appender, BatchWrite)>(1);
         let (result_sender, done) = sync_channel(1);
         let thread = std::thread::Builder::new().name("tenure-scribe".into()).spawn(move || {
             for (mut appender, write) in to_do {
@@ -84,10 +84,10 @@ impl<L: Ledger + Send + 'static> AppendThread<L> {
     /// says that there is more to do.
     pub(super) fn append(
         &self,
-        appender: Appender<L>,
+        appender: Appender,
         write: BatchWrite,
         mut meanwhile: impl FnMut() -> bool,
-    ) -> (Appender<L>, AppendResult) {
+    ) -> (Appender, AppendResult) {
         let is_sent = self.jobs.as_ref().is_some_and(|jobs| jobs.send((appender, write)).is_ok());
         assert!(is_sent, "the thread that writes has ended by a panic");
         loop {
@@ -105,7 +105,7 @@ impl<L: Ledger + Send + 'static> AppendThread<L> {
 /// written before that one is done anyway.
 const POLL_INTERVAL: Duration = Duration::from_micros(100);
 
-impl<L> Drop for AppendThread<L> {
+impl Drop for AppendThread {
     fn drop(&mut self) {
         self.jobs = None;
         if let Some(thread) = self.thread.take() {

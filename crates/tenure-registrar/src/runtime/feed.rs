@@ -6,15 +6,14 @@ use std::time::Duration;
 
 use parking_lot::{Condvar, Mutex};
 use tenure_core::kernel::{Event, KernelState};
-use tenure_ledger::embedded::LedgerReader;
-use tenure_ledger::{Batch, BatchBytes, ChainHash, Head, ReadError, Seq};
+use tenure_ledger::{Batch, BatchBytes, ChainHash, Head, LedgerReader, ReadError, Seq};
 
 /// Told to everybody who listens, in order and without a gap.
 pub struct Feed {
     recent: Mutex<RecentBatches>,
     published: Condvar,
-    /// Where older batches are. Without one, only what is in memory can be told again.
-    reader: Option<LedgerReader>,
+    /// Where older batches are.
+    reader: Arc<dyn LedgerReader>,
     observers: Mutex<Observers>,
 }
 
@@ -80,12 +79,12 @@ pub struct Subscription {
 }
 
 impl Feed {
-    /// A feed that goes on after `head`; what is older is in `reader`.
-    pub fn new(head: Head, reader: Option<LedgerReader>) -> Feed {
+    /// A feed that goes on where the ledger ends now; `reader` has what is older.
+    pub fn new(reader: Arc<dyn LedgerReader>) -> Feed {
         let recent = RecentBatches {
             batches: VecDeque::new(),
             bytes: 0,
-            head,
+            head: reader.head(),
             published: 0,
             has_ended: false,
             at_end: Vec::new(),
@@ -105,14 +104,12 @@ impl Feed {
 
     /// After which event it can be listened to: 0 as long as nothing was pruned.
     pub fn pruned_through(&self) -> Seq {
-        let in_memory =
-            || self.recent.lock().batches.front().map_or(Seq(0), |durable| Seq(durable.batch.first().0 - 1));
-        self.reader.as_ref().map_or_else(in_memory, LedgerReader::pruned_through)
+        self.reader.pruned_through()
     }
 
-    /// In which epoch the ledger is; 1 where there is no ledger behind it.
+    /// In which epoch the ledger is.
     pub fn epoch(&self) -> u64 {
-        self.reader.as_ref().map_or(1, LedgerReader::epoch)
+        self.reader.epoch()
     }
 
     /// Registers `observer` for every batch whose publication begins after this call. Each event is shown to all
@@ -200,12 +197,8 @@ impl Subscription {
 
     /// Reads as much as is wanted at once: a segment is read whole anyway.
     fn next_from_ledger(&mut self) -> FeedItem {
-        let compacted = |first| FeedItem::Compacted { first };
-        let Some(reader) = &self.feed.reader else {
-            return compacted(self.feed.pruned_through());
-        };
         let mut bytes = 0;
-        for batch in reader.read(self.after) {
+        for batch in self.feed.reader.read(self.after) {
             match batch {
                 Ok(batch) => {
                     bytes += batch.records.iter().map(|record| record.payload.len() + 64).sum::<usize>();
@@ -214,7 +207,7 @@ impl Subscription {
                         break;
                     }
                 }
-                Err(ReadError::OutOfRange { first, .. }) => return compacted(first),
+                Err(ReadError::OutOfRange { first, .. }) => return FeedItem::Compacted { first },
                 Err(error) => return FeedItem::Failed(error),
             }
         }

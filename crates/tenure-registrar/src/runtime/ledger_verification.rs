@@ -3,9 +3,8 @@
 use std::path::{Path, PathBuf};
 
 use tenure_core::kernel::{HashSeed, Limits};
-use tenure_ledger::embedded::{ReadOnlyLedger, VerificationReport};
 use tenure_ledger::signing::Keyring;
-use tenure_ledger::{OpenError, Seq};
+use tenure_ledger::{OpenError, ReadOnlyLedger, Seq, VerificationReport, open_read_only};
 use thiserror::Error;
 
 use super::replay::{Replay, ReplayError};
@@ -46,9 +45,8 @@ pub enum LedgerVerificationError {
 }
 
 /// Where to begin to add up the events in an archive.
-pub fn start_replay(archive: &ReadOnlyLedger) -> Result<Replay, ReplayError> {
-    let ledger = archive.identity().ledger;
-    Replay::begin(archive.oldest_checkpoint(), ledger, Limits::default(), HashSeed::default())
+pub fn start_replay(archive: &dyn ReadOnlyLedger) -> Result<Replay, ReplayError> {
+    Replay::begin(archive.oldest_checkpoint(), archive.ledger(), Limits::default(), HashSeed::default())
 }
 
 /// Checks every bit of the ledger in `directory`, adds up every event, and checks every signature. `progress` is told
@@ -59,9 +57,9 @@ pub fn verify_ledger_directory(
 ) -> Result<LedgerVerification, LedgerVerificationError> {
     let mut tries = 1;
     loop {
-        match ReadOnlyLedger::open(directory)
+        match open_read_only(directory)
             .map_err(LedgerVerificationError::from)
-            .and_then(|archive| verify_ledger(&archive.tolerate_active_writer(), progress))
+            .and_then(|archive| verify_ledger(&*archive.tolerate_active_writer(), progress))
         {
             Err(LedgerVerificationError::Open(error)) if error.is_transient() && tries < MAX_TRIES => {
                 tries += 1
@@ -73,7 +71,7 @@ pub fn verify_ledger_directory(
 
 /// The same for an archive that is open, once.
 pub fn verify_ledger(
-    archive: &ReadOnlyLedger,
+    archive: &dyn ReadOnlyLedger,
     progress: &mut dyn FnMut(usize, usize),
 ) -> Result<LedgerVerification, LedgerVerificationError> {
     let mut replay = start_replay(archive)?.with_signature_checks();

@@ -7,9 +7,8 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use tenure_core::kernel::{HashSeed, Limits};
-use tenure_ledger::Retention;
-use tenure_ledger::embedded::LedgerMaintenance;
 use tenure_ledger::signing::LedgerSigningKey;
+use tenure_ledger::{LedgerMaintenance, LedgerReader, Retention};
 
 use super::handle::Handle;
 use super::replay::{Replay, ReplayError};
@@ -35,14 +34,15 @@ const IDLE_INTERVAL: Duration = Duration::from_secs(2);
 const PRUNE_EVERY: u64 = 30;
 
 pub(crate) struct MaintenanceThread {
-    ledger: LedgerMaintenance,
+    ledger: Arc<dyn LedgerMaintenance>,
     is_stopped: Arc<AtomicBool>,
     health: Arc<BackgroundHealth>,
     thread: JoinHandle<()>,
 }
 
 struct MaintenanceLoop {
-    ledger: LedgerMaintenance,
+    ledger: Arc<dyn LedgerMaintenance>,
+    reader: Arc<dyn LedgerReader>,
     options: MaintenanceOptions,
     limits: Limits,
     hash_seed: HashSeed,
@@ -56,7 +56,8 @@ struct MaintenanceLoop {
 
 impl MaintenanceThread {
     pub(crate) fn start(
-        ledger: LedgerMaintenance,
+        ledger: Arc<dyn LedgerMaintenance>,
+        reader: Arc<dyn LedgerReader>,
         routine: MaintenanceOptions,
         limits: Limits,
         hash_seed: HashSeed,
@@ -66,6 +67,7 @@ impl MaintenanceThread {
         let (is_stopped, health) = (Arc::new(AtomicBool::new(false)), Arc::new(BackgroundHealth::default()));
         let maintenance = MaintenanceLoop {
             ledger: ledger.clone(),
+            reader,
             options: routine,
             limits,
             hash_seed,
@@ -107,7 +109,7 @@ impl MaintenanceLoop {
     }
 
     fn run_once(&mut self) -> Result<(), String> {
-        let made = self.ledger.fill_segment_pool();
+        let made = self.ledger.prepare_space();
         // Whether there is room now or no longer, the writer decides by it.
         self.writer.wake();
         // Before a checkpoint is made: that takes room.
@@ -125,7 +127,7 @@ impl MaintenanceLoop {
     }
 
     fn is_checkpoint_due(&self) -> bool {
-        let since = self.ledger.reader().head().seq.0 - self.ledger.newest_checkpoint_head().seq.0;
+        let since = self.reader.head().seq.0 - self.ledger.newest_checkpoint_head().seq.0;
         // A quiet ledger has history too that is to be forgotten: that needs checkpoints behind it.
         let is_overdue = || {
             let is_looked_at = self.rounds.is_multiple_of(PRUNE_EVERY) && since > 0;
@@ -138,7 +140,7 @@ impl MaintenanceLoop {
         self.rounds >= self.next_checkpoint && (since >= self.options.checkpoint_after || is_overdue())
     }
 
-    fn prune(&self) -> Result<usize, String> {
+    fn prune(&self) -> Result<(), String> {
         let pruned = self.ledger.prune(self.options.retention, self.writer.view().now());
         pruned.map_err(|error| format_error_chain("old segments could not be removed", &error))
     }
@@ -146,18 +148,17 @@ impl MaintenanceLoop {
     /// Makes a checkpoint from the last one and what happened since, as it stands in the ledger: the writer is not
     /// asked, and what it holds in memory is checked by this on the way.
     fn checkpoint(&self) -> Result<(), ReplayError> {
-        let reader = self.ledger.reader();
-        let checkpoint = self.ledger.newest_checkpoint()?;
-        let mut replay =
-            Replay::begin(checkpoint.as_ref(), reader.ledger(), self.limits.clone(), self.hash_seed)?;
+        let (ledger, limits) = (self.reader.ledger(), self.limits.clone());
+        let checkpoint = self.reader.newest_checkpoint()?;
+        let mut replay = Replay::begin(checkpoint.as_ref(), ledger, limits, self.hash_seed)?;
         drop(checkpoint);
-        for batch in reader.read(replay.head().seq) {
+        for batch in self.reader.read(replay.head().seq) {
             replay.apply(&batch?)?;
             if self.is_stopped.load(Ordering::Relaxed) {
                 return Ok(());
             }
         }
-        let bytes = replay.encode_checkpoint(reader.epoch(), &self.key);
+        let bytes = replay.encode_checkpoint(self.reader.epoch(), &self.key);
         self.ledger.store_checkpoint(replay.head(), &bytes).map_err(tenure_ledger::ReadError::from)?;
         Ok(())
     }

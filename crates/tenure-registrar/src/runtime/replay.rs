@@ -9,7 +9,7 @@ use tenure_ledger::signing::{
     SignatureError,
 };
 use tenure_ledger::{
-    Batch, BatchBytes, Checkpoint, CheckpointParts, Head, Ledger, ReadError, Seq, chain_hash,
+    Batch, BatchBytes, Checkpoint, CheckpointParts, Head, LedgerReader, ReadError, Seq, chain_hash,
 };
 use thiserror::Error;
 
@@ -206,14 +206,10 @@ impl Replay {
     }
 }
 
-/// Adds up everything in `ledger`, from its newest checkpoint on.
-pub fn replay(
-    ledger: &dyn Ledger,
-    id: LedgerId,
-    limits: Limits,
-    hash_seed: HashSeed,
-) -> Result<Replay, ReplayError> {
-    let mut replay = Replay::begin(ledger.checkpoint()?.as_ref(), id, limits, hash_seed)?;
+/// Adds up everything in a ledger, from its newest checkpoint on.
+pub fn replay(ledger: &dyn LedgerReader, limits: Limits, hash_seed: HashSeed) -> Result<Replay, ReplayError> {
+    let checkpoint = ledger.newest_checkpoint()?;
+    let mut replay = Replay::begin(checkpoint.as_ref(), ledger.ledger(), limits, hash_seed)?;
     for batch in ledger.read(replay.head().seq) {
         replay.apply(&batch?)?;
     }

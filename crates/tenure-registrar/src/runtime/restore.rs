@@ -14,9 +14,8 @@ use tenure_core::kernel::{
 use tenure_core::lease::REGISTRAR;
 use tenure_core::ledger::EventRecord;
 use tenure_core::rules::time::is_expired;
-use tenure_ledger::embedded::{LedgerOptions, LedgerRecovery};
 use tenure_ledger::signing::{KeyAdded, KeyEntry, KeyRetired, Leaf, LedgerId, LedgerSigningKey, sign_batch};
-use tenure_ledger::{AppendError, BatchBytes, Ledger, Seq};
+use tenure_ledger::{AppendError, BatchBytes, Ledger, LedgerRecovery, Seq};
 use thiserror::Error;
 
 use super::clock::Clock;
@@ -70,18 +69,16 @@ pub enum RestoreFailure {
     Io(#[from] io::Error),
 }
 
-/// Puts the copy in `data` in the place of its original.
+/// Puts a copy in the place of its original. `recovery` opens the copy in a new epoch; its keys are in `data`.
 pub fn restore(
     data: &Path,
-    options: LedgerOptions,
+    mut recovery: Box<dyn LedgerRecovery>,
     limits: Limits,
     known: RestoreOptions,
     clock: &dyn Clock,
 ) -> Result<RestoreReport, RestoreFailure> {
-    let failed = |error| RestoreFailure::Open(ServiceError::from(error));
-    let mut recovery = LedgerRecovery::begin_restore(data, options).map_err(failed)?;
     let longest = limits.max_ttl;
-    let replay = replay_recovery(&mut recovery, limits, HashSeed::default())?;
+    let replay = replay_recovery(&mut *recovery, limits, HashSeed::default())?;
     if replay.keyring().first().is_none() {
         return Err(RestoreFailure::Empty);
     }
@@ -89,10 +86,10 @@ pub fn restore(
     let ledger_id = replay.ledger();
     let copy_ended_at = replay.head().seq;
     let mut state = replay.into_state();
-    let mut ledger = recovery.finish().map_err(failed)?;
+    let mut ledger = recovery.finish().map_err(ServiceError::from)?;
     let old_key = old_key.finish_rotation(data)?;
     let next_key = NextKey::create(data).map_err(ServiceError::from)?;
-    let epoch = ledger.identity().epoch;
+    let epoch = ledger.reader().epoch();
 
     let reading = ClockReading { clock: clock.id(), microseconds: clock.microseconds() };
     let at = TickClock::resume(&state, &reading).last();
@@ -109,13 +106,13 @@ pub fn restore(
         [resumed, restored].into_iter().map(|event| record(&mut state, event)).collect();
     records.push(KeyEntry::Added(KeyAdded::new(ledger_id, next_key.key.public_key(), &old_key)).to_record());
     records.push(KeyEntry::Retired(KeyRetired::new(ledger_id, old_key.id(), &old_key)).to_record());
-    append(&mut ledger, ledger_id, &old_key, &records)?;
+    append(&mut *ledger, ledger_id, &old_key, &records)?;
     for chunk in end_events(&state, at, known.no_holders).chunks(CHUNK) {
         let records: Vec<_> = chunk.iter().map(|event| record(&mut state, event.clone())).collect();
-        append(&mut ledger, ledger_id, &next_key.key, &records)?;
+        append(&mut *ledger, ledger_id, &next_key.key, &records)?;
     }
     next_key.install()?;
-    ledger.bind_to_this_machine()?;
+    // Until then nothing else opens the copy, so a restore that was interrupted is begun again.
     ledger.close()?;
     let held_back_ms = hold_until.since(at).as_millis();
     Ok(RestoreReport { ledger: ledger_id, epoch, copy_ended_at, fence, held_back_ms, leases })

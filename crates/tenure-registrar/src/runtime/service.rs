@@ -1,4 +1,4 @@
-//! A ledger in a directory, with everything that runs around it.
+//! A ledger with everything that runs around it.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -6,9 +6,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tenure_core::kernel::{HashSeed, Limits};
-use tenure_ledger::embedded::{LedgerOptions, LedgerRecovery};
 use tenure_ledger::signing::KeyFileError;
-use tenure_ledger::{Damage, EmbeddedLedger, OpenError, Seq};
+use tenure_ledger::{Damage, LedgerRecovery, LedgerStore, OpenError, Seq};
 use thiserror::Error;
 
 use super::clock::Clock;
@@ -24,7 +23,6 @@ use crate::batch_settings::BatchSettings;
 /// How a service is set up.
 #[derive(Debug, Clone, Default)]
 pub struct ServiceOptions {
-    pub ledger: LedgerOptions,
     pub limits: Limits,
     /// How much the writer takes on at once.
     pub settings: BatchSettings,
@@ -56,33 +54,35 @@ pub enum ServiceError {
 
 /// A running lease authority without a network.
 pub struct RegistrarService {
-    writer: Writer<EmbeddedLedger>,
+    writer: Writer,
     maintenance: MaintenanceThread,
     warnings: Vec<Damage>,
 }
 
 impl RegistrarService {
-    /// Opens the ledger in `data`, which is made if it is not there, and starts to take requests.
+    /// Opens the ledger in `store`, and starts to take requests. The key is a file in `data`.
     pub fn open(
         data: &Path,
+        store: &dyn LedgerStore,
         options: ServiceOptions,
         clock: Arc<dyn Clock>,
     ) -> Result<RegistrarService, ServiceError> {
-        let ServiceOptions { ledger, limits, settings, maintenance: routine, hash_seed } = options;
-        let settings = settings.for_segment_size(ledger.segment_size);
-        let mut recovery = LedgerRecovery::begin(data, ledger)?;
-        let replay = replay_recovery(&mut recovery, limits.clone(), hash_seed)?;
+        let ServiceOptions { limits, settings, maintenance: routine, hash_seed } = options;
+        let mut recovery = store.open()?;
+        let replay = replay_recovery(&mut *recovery, limits.clone(), hash_seed)?;
         let key = load_or_create_key(data, &replay)?;
         let warnings = recovery.warnings().to_vec();
         let ledger = recovery.finish()?;
         let key = Arc::new(key.finish_rotation(data)?);
-        let ledger_maintenance = ledger.maintenance();
-        let feed = Feed::new(replay.head(), Some(ledger.reader()));
+        let settings = settings.with_max_batch_bytes(ledger.max_batch_bytes());
+        let (maintenance, reader) = (ledger.maintenance(), ledger.reader());
+        let feed = Feed::new(reader.clone());
         let config = WriterConfig { replay, key: key.clone(), clock, settings, hash_seed };
         let before = config.replay.head().seq;
         let writer = Writer::start(ledger, config, feed)?;
         wait_for_first_write(writer.feed(), before);
-        match MaintenanceThread::start(ledger_maintenance, routine, limits, hash_seed, key, writer.handle()) {
+        let handle = writer.handle();
+        match MaintenanceThread::start(maintenance, reader, routine, limits, hash_seed, key, handle) {
             Ok(maintenance) => Ok(RegistrarService { writer, maintenance, warnings }),
             Err(error) => {
                 // Else its thread would go on, with the lock of the directory.
@@ -146,11 +146,11 @@ pub enum StopError {
 
 /// Adds up what is being opened.
 pub(crate) fn replay_recovery(
-    recovery: &mut LedgerRecovery,
+    recovery: &mut dyn LedgerRecovery,
     limits: Limits,
     hash_seed: HashSeed,
 ) -> Result<Replay, ServiceError> {
-    let ledger = recovery.identity().ledger;
+    let ledger = recovery.ledger();
     let mut replay = Replay::begin(recovery.take_checkpoint().as_ref(), ledger, limits, hash_seed)?;
     while let Some(batch) = recovery.next_batch()? {
         replay.apply(&batch)?;

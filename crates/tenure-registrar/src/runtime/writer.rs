@@ -45,11 +45,11 @@ pub enum StartError {
     System(#[from] io::Error),
 }
 
-pub struct Writer<L> {
+pub struct Writer {
     handle: Handle,
     feed: Arc<Feed>,
     health: Arc<BackgroundHealth>,
-    thread: JoinHandle<(L, Option<WriterFailure>)>,
+    thread: JoinHandle<(Box<dyn Ledger>, Option<WriterFailure>)>,
 }
 
 #[derive(Debug, Error)]
@@ -80,11 +80,14 @@ pub struct WriterConfig {
     pub hash_seed: HashSeed,
 }
 
-impl<L: Ledger + Send + 'static> Writer<L> {
-    /// Starts to take requests. `feed` is told everything; see [`super::RegistrarService`] for the rest of a ledger in a
-    /// directory.
-    pub fn start(mut ledger: L, mut config: WriterConfig, feed: Feed) -> Result<Self, StartError> {
-        register_key(&mut ledger, &mut config.replay, &config.key)?;
+impl Writer {
+    /// Starts to take requests. `feed` is told everything; [`super::RegistrarService`] has the work beside the writer.
+    pub fn start(
+        mut ledger: Box<dyn Ledger>,
+        mut config: WriterConfig,
+        feed: Feed,
+    ) -> Result<Self, StartError> {
+        register_key(&mut *ledger, &mut config.replay, &config.key)?;
         let WriterConfig { replay, key, clock, settings, hash_seed } = config;
         let id = replay.ledger();
         let feed = Arc::new(feed);
@@ -152,7 +155,7 @@ impl<L: Ledger + Send + 'static> Writer<L> {
 
     /// Takes no more requests, answers those that wait, and gives the ledger back: in good order, or with what
     /// ended the writer.
-    pub fn stop(self) -> (L, Option<WriterFailure>) {
+    pub fn stop(self) -> (Box<dyn Ledger>, Option<WriterFailure>) {
         self.handle.inbox.close();
         match self.thread.join() {
             Ok(end) => end,

@@ -40,10 +40,10 @@ pub(super) fn start_registrar(
     Ok((registrar, effects, stamper))
 }
 
-pub(super) struct WriterLoop<L> {
+pub(super) struct WriterLoop {
     /// Nothing while the scribe has it.
-    pub(super) appender: Option<Appender<L>>,
-    pub(super) append_thread: AppendThread<L>,
+    pub(super) appender: Option<Appender>,
+    pub(super) append_thread: AppendThread,
     pub(super) registrar: Registrar,
     pub(super) inbox: Arc<Inbox>,
     pub(super) pending: InboxBatch,
@@ -58,9 +58,9 @@ pub(super) struct WriterLoop<L> {
     pub(super) health: Arc<BackgroundHealth>,
 }
 
-impl<L: Ledger + Send + 'static> WriterLoop<L> {
+impl WriterLoop {
     /// Runs until it is told to stop, or cannot go on.
-    pub(super) fn run(mut self, first: Vec<Effect>) -> (L, Option<WriterFailure>) {
+    pub(super) fn run(mut self, first: Vec<Effect>) -> (Box<dyn Ledger>, Option<WriterFailure>) {
         let mut carried = self.apply_effects(first);
         loop {
             match carried {
@@ -230,18 +230,19 @@ impl<L: Ledger + Send + 'static> WriterLoop<L> {
     fn restart(&mut self) -> Result<Vec<Effect>, StartError> {
         self.unpublished = None;
         let limits = self.registrar.state().limits().clone();
-        let Appender { ledger, id, .. } = self.appender();
-        let (replay, id) = (replay(ledger, *id, limits, self.hash_seed)?, *id);
-        let (registrar, effects, _) = start_registrar(id, replay.into_state(), &*self.clock, self.settings)?;
+        let reader = self.appender().ledger.reader();
+        let replay = replay(&*reader, limits, self.hash_seed)?;
+        let (registrar, effects, _) =
+            start_registrar(reader.ledger(), replay.into_state(), &*self.clock, self.settings)?;
         self.registrar = registrar;
         Ok(effects)
     }
 
-    fn appender(&self) -> &Appender<L> {
+    fn appender(&self) -> &Appender {
         self.appender.as_ref().expect(APPENDER_RETURNED)
     }
 
-    fn into_ledger(self) -> L {
+    fn into_ledger(self) -> Box<dyn Ledger> {
         self.appender.expect(APPENDER_RETURNED).ledger
     }
 

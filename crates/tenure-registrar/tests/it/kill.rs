@@ -10,22 +10,23 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tenure_core::kernel::{CommandOutcome, Fence, HashSeed, Limits, Tick};
-use tenure_ledger::embedded::{LedgerOptions, LedgerRecovery, verify};
-use tenure_ledger::{Head, Retention};
+use tenure_ledger::{Head, LedgerStore as _, Retention, verify};
 use tenure_registrar::Reply;
 use tenure_registrar::runtime::{BootClock, MaintenanceOptions, RegistrarService, Replay, ServiceOptions};
 
+use crate::ledger_store::ledger_store;
 use crate::runtime::acquire;
 
 const DATA: &str = "TENURE_KILL_DATA";
+/// Small, so that files are changed in the middle of it too.
+const SEGMENT_SIZE: u64 = 1 << 16;
+const RESERVE: u64 = 2 << 16;
 const ROUNDS: u64 = 100;
 const IN_FLIGHT: u64 = 64;
 
 fn options() -> ServiceOptions {
     ServiceOptions {
-        // Small, so that files are changed in the middle of it too.
-        ledger: LedgerOptions { segment_size: 1 << 16, reserve: 2 << 16, witness: None },
-        // And checkpoints are made, and segments pruned, all the time.
+        // Checkpoints are made, and segments pruned, all the time.
         maintenance: MaintenanceOptions {
             checkpoint_after: 400,
             retention: Retention { bytes: 20 << 16, ..Retention::default() },
@@ -39,7 +40,8 @@ fn options() -> ServiceOptions {
 fn child_process_to_be_killed() {
     let Some(data) = std::env::var_os(DATA) else { return };
     let clock = Arc::new(BootClock::new().unwrap());
-    let service = RegistrarService::open(Path::new(&data), options(), clock).unwrap();
+    let ledger = ledger_store(Path::new(&data), SEGMENT_SIZE, RESERVE);
+    let service = RegistrarService::open(Path::new(&data), &ledger, options(), clock).unwrap();
     let handle = service.handle();
     let process = std::process::id();
     let (sender, replies) = std::sync::mpsc::channel();
@@ -100,9 +102,9 @@ fn kill_and_collect(mut child: Child, kill_after: Duration) -> BTreeMap<Fence, T
 /// What the ledger adds up to, with every signature checked.
 fn replay(data: &Path, head: Head) -> Replay {
     let mut recovery =
-        LedgerRecovery::begin(data, options().ledger).expect("a kill leaves nothing that does not open");
+        ledger_store(data, SEGMENT_SIZE, RESERVE).open().expect("a kill leaves nothing that does not open");
     let (limits, hash_seed) = (Limits::default(), HashSeed::default());
-    let (checkpoint, ledger) = (recovery.take_checkpoint(), recovery.identity().ledger);
+    let (checkpoint, ledger) = (recovery.take_checkpoint(), recovery.ledger());
     let replay = Replay::begin(checkpoint.as_ref(), ledger, limits, hash_seed).expect("a whole checkpoint");
     let mut replay = replay.with_signature_checks();
     while let Some(batch) = recovery.next_batch().expect("it can be read") {

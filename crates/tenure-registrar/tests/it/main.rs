@@ -4,6 +4,7 @@ mod clock_marks;
 mod harness;
 mod heartbeats;
 mod kill;
+mod ledger_store;
 mod limits;
 mod observer;
 mod pipelined_writes;

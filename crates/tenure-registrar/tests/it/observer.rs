@@ -8,12 +8,13 @@ use tenure_core::kernel::{
 };
 use tenure_core::lease::ReleaseReason;
 use tenure_ledger::signing::LedgerSigningKey;
-use tenure_ledger::{MemoryLedger, Seq};
+use tenure_ledger::{Ledger as _, MemoryLedger, Seq};
 use tenure_registrar::BatchSettings;
 use tenure_registrar::runtime::{
     BootClock, Feed, Observer, RegistrarService, ServiceOptions, Writer, WriterConfig, replay,
 };
 
+use crate::ledger_store::ledger_store;
 use crate::runtime::{ManualClock, acquire};
 use crate::scenario::LEDGER;
 
@@ -38,7 +39,8 @@ impl Observer for RecordingObserver {
 fn an_observer_sees_every_event_with_its_sequence_number_and_prior_state() {
     let folder = tempfile::tempdir().unwrap();
     let clock = Arc::new(BootClock::new().unwrap());
-    let service = RegistrarService::open(folder.path(), ServiceOptions::default(), clock).unwrap();
+    let ledger = ledger_store(folder.path(), 1 << 16, 0);
+    let service = RegistrarService::open(folder.path(), &ledger, ServiceOptions::default(), clock).unwrap();
     let notes = Arc::new(RecordingObserver::default());
     let (before, batches) = (service.feed().head().seq.0, service.feed().published_batch_count());
     service.feed().observe(notes.clone());
@@ -70,9 +72,9 @@ impl Observer for NamedObserver {
 fn all_observers_see_each_event_in_the_order_of_their_registration() {
     let log = Arc::new(Mutex::new(Vec::new()));
     let observer = |name| Arc::new(NamedObserver(name, log.clone()));
-    let (ledger, hash_seed) = (MemoryLedger::default(), HashSeed::default());
-    let replay = replay(&ledger, LEDGER, Limits::default(), hash_seed).unwrap();
-    let feed = Feed::new(replay.head(), None);
+    let (ledger, hash_seed) = (Box::new(MemoryLedger::new(LEDGER)), HashSeed::default());
+    let replay = replay(&*ledger.reader(), Limits::default(), hash_seed).unwrap();
+    let feed = Feed::new(ledger.reader());
     feed.observe(observer("first"));
     feed.observe(observer("second"));
     let key = Arc::new(LedgerSigningKey::from_secret(&[7; 32]));

@@ -9,8 +9,8 @@ use tenure_ledger::{AppendError, MemoryLedger};
 use tenure_registrar::Reply;
 use tenure_registrar::runtime::{Handle, Response, Writer};
 
-use crate::runtime::{ManualClock, PanickingLedger, SlowLedger, acquire, granted_fence, slow_ledger, start};
-use crate::scenario::run_scenario;
+use crate::runtime::{ManualClock, PanickingLedger, acquire, granted_fence, slow_ledger, start};
+use crate::scenario::{LEDGER, run_scenario};
 
 #[test]
 fn a_denial_based_on_a_pending_batch_is_answered_after_its_write() {
@@ -77,7 +77,7 @@ const MANY: usize = 100;
 /// A writer with a large write under way, and as much asked for behind it.
 struct BusyWriter {
     gate: mpsc::Sender<Result<(), AppendError>>,
-    writer: Writer<SlowLedger>,
+    writer: Writer,
     second: mpsc::Receiver<Response>,
     third: mpsc::Receiver<Response>,
 }
@@ -135,7 +135,7 @@ fn a_failed_large_write_drops_the_batch_decided_during_it() {
 
 #[test]
 fn a_panic_in_the_append_thread_answers_every_request() {
-    let writer = start(PanickingLedger(MemoryLedger::default()), Arc::new(ManualClock::default()));
+    let writer = start(PanickingLedger(MemoryLedger::new(LEDGER)), Arc::new(ManualClock::default()));
     let replies = submit_many(&writer.handle(), "all", MANY);
     let granted_count =
         replies.iter().filter(|response| !matches!(response.reply, Reply::Unavailable)).count();

@@ -6,7 +6,6 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use tenure_core::kernel::{CommandOutcome, Fence, HashSeed, KernelState, Limits, Rejection};
 use tenure_core::ledger::EventRecord;
-use tenure_ledger::embedded::{LedgerOptions, copy};
 use tenure_ledger::signing::LedgerSigningKey;
 use tenure_ledger::{Batch, ChainHash, Seq};
 use tenure_registrar::Reply;
@@ -15,6 +14,7 @@ use tenure_registrar::runtime::{
     key_file_path, restore,
 };
 
+use crate::ledger_store::ledger_store;
 use crate::runtime::acquire;
 use crate::scenario::LEDGER;
 
@@ -39,13 +39,9 @@ fn clock(name: &'static str, seconds: u64) -> Arc<NamedClock> {
     Arc::new(NamedClock(name, AtomicU64::new(seconds * 1_000_000)))
 }
 
-fn options() -> LedgerOptions {
-    LedgerOptions { segment_size: 1 << 16, reserve: 0, witness: None }
-}
-
 fn open(data: &Path, clock: Arc<NamedClock>) -> RegistrarService {
-    let options = ServiceOptions { ledger: options(), ..ServiceOptions::default() };
-    RegistrarService::open(data, options, clock).expect("it opens")
+    let ledger = ledger_store(data, 1 << 16, 0);
+    RegistrarService::open(data, &ledger, ServiceOptions::default(), clock).expect("it opens")
 }
 
 fn ask(service: &RegistrarService, resource: &str) -> CommandOutcome {
@@ -61,7 +57,8 @@ fn copied_ledger() -> tempfile::TempDir {
     let service = open(&folder.path().join("data"), clock("first", 10));
     assert_eq!(ask(&service, "db"), CommandOutcome::Granted { leases: vec![Fence(1)] });
     service.stop().unwrap();
-    copy(&folder.path().join("data"), &folder.path().join("copy")).unwrap();
+    let ledger = ledger_store(&folder.path().join("data"), 1 << 16, 0);
+    ledger.copy_to(&folder.path().join("copy")).unwrap();
     folder
 }
 
@@ -69,7 +66,8 @@ fn restore_copy(
     data: &Path,
     clock: &NamedClock,
 ) -> Result<RestoreReport, tenure_registrar::runtime::RestoreFailure> {
-    restore(data, options(), Limits::default(), RestoreOptions::default(), clock)
+    let recovery = ledger_store(data, 1 << 16, 0).begin_restore().unwrap();
+    restore(data, recovery, Limits::default(), RestoreOptions::default(), clock)
 }
 
 fn is_held_back(answer: &CommandOutcome) -> bool {

@@ -1,5 +1,6 @@
 //! The writer's thread on real ledgers: who is answered when, and what is there after a restart.
 
+use std::io;
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, mpsc};
@@ -10,15 +11,17 @@ use tenure_core::kernel::{
     LeaseCredential, LeaseMode, LeaseRequest, Limits, Nonce, Principal, Rejection, Resource, Tick,
     TickDuration,
 };
-use tenure_ledger::embedded::LedgerOptions;
 use tenure_ledger::signing::{LedgerSigningKey, Passport, TrustedKeys};
-use tenure_ledger::{AppendError, Batch, BatchBytes, Head, Ledger, MemoryLedger, ReadError, Seq};
+use tenure_ledger::{
+    AppendError, BatchBytes, Head, Ledger, LedgerMaintenance, LedgerReader, MemoryLedger, Seq,
+};
 use tenure_registrar::runtime::{
     BootClock, Clock, Feed, FeedItem, RegistrarService, Response, ServiceOptions, Subscription, Writer,
     WriterConfig, WriterFailure, replay,
 };
 use tenure_registrar::{AppendFailure, BatchSettings, Reply};
 
+use crate::ledger_store::ledger_store;
 use crate::scenario::LEDGER;
 
 /// A clock that stands still until it is moved.
@@ -58,8 +61,16 @@ impl Ledger for SlowLedger {
         self.ledger.append_batch(batch)
     }
 
-    fn read(&self, after: Seq) -> Box<dyn Iterator<Item = Result<Batch, ReadError>> + '_> {
-        self.ledger.read(after)
+    fn reader(&self) -> Arc<dyn LedgerReader> {
+        self.ledger.reader()
+    }
+
+    fn maintenance(&self) -> Arc<dyn LedgerMaintenance> {
+        self.ledger.maintenance()
+    }
+
+    fn close(self: Box<Self>) -> io::Result<()> {
+        Ok(())
     }
 }
 
@@ -91,27 +102,24 @@ pub fn granted_fence(response: Response) -> Fence {
     }
 }
 
-pub fn start<L: Ledger + Send + 'static>(ledger: L, clock: Arc<dyn Clock>) -> Writer<L> {
+pub fn start(ledger: impl Ledger + 'static, clock: Arc<dyn Clock>) -> Writer {
     start_with(ledger, clock, BatchSettings::default())
 }
 
-fn start_with<L: Ledger + Send + 'static>(
-    ledger: L,
-    clock: Arc<dyn Clock>,
-    settings: BatchSettings,
-) -> Writer<L> {
+fn start_with(ledger: impl Ledger + 'static, clock: Arc<dyn Clock>, settings: BatchSettings) -> Writer {
     let hash_seed = HashSeed::default();
-    let replay = replay(&ledger, LEDGER, Limits::default(), hash_seed).expect("it adds up");
-    let feed = Feed::new(replay.head(), None);
+    let replay = replay(&*ledger.reader(), Limits::default(), hash_seed).expect("it adds up");
+    let feed = Feed::new(ledger.reader());
     let key = Arc::new(LedgerSigningKey::from_secret(&[7; 32]));
-    Writer::start(ledger, WriterConfig { replay, key, clock, settings, hash_seed }, feed).expect("it starts")
+    Writer::start(Box::new(ledger), WriterConfig { replay, key, clock, settings, hash_seed }, feed)
+        .expect("it starts")
 }
 
 pub fn slow_ledger() -> (mpsc::Sender<Result<(), AppendError>>, SlowLedger) {
     let (sender, gate) = mpsc::channel();
     sender.send(Ok(())).expect("the first write says with which key it signs");
     sender.send(Ok(())).expect("the second one that the writer started");
-    (sender, SlowLedger { ledger: MemoryLedger::default(), gate, started_writes: Arc::default() })
+    (sender, SlowLedger { ledger: MemoryLedger::new(LEDGER), gate, started_writes: Arc::default() })
 }
 
 #[test]
@@ -260,9 +268,8 @@ fn a_restart_keeps_every_lease_with_its_exact_expiry() {
 }
 
 fn open(data: &Path, clock: Arc<dyn Clock>) -> RegistrarService {
-    let ledger = LedgerOptions { segment_size: 1 << 16, reserve: 0, witness: None };
-    RegistrarService::open(data, ServiceOptions { ledger, ..ServiceOptions::default() }, clock)
-        .expect("it opens")
+    let ledger = ledger_store(data, 1 << 16, 0);
+    RegistrarService::open(data, &ledger, ServiceOptions::default(), clock).expect("it opens")
 }
 
 /// The types of the next events, with their numbers.
@@ -278,7 +285,7 @@ fn next_event_types(subscription: &mut Subscription) -> Vec<(u64, String)> {
 
 #[test]
 fn an_expiry_is_published_without_a_request() {
-    let writer = start(MemoryLedger::default(), Arc::new(BootClock::new().unwrap()));
+    let writer = start(MemoryLedger::new(LEDGER), Arc::new(BootClock::new().unwrap()));
     granted_fence(writer.handle().submit_and_wait(acquire("db", "ann", 1)));
     let mut subscription = writer.feed().subscribe(writer.feed().head().seq);
     loop {
@@ -340,14 +347,22 @@ impl Ledger for PanickingLedger {
         self.0.append_batch(batch)
     }
 
-    fn read(&self, after: Seq) -> Box<dyn Iterator<Item = Result<Batch, ReadError>> + '_> {
-        self.0.read(after)
+    fn reader(&self) -> Arc<dyn LedgerReader> {
+        self.0.reader()
+    }
+
+    fn maintenance(&self) -> Arc<dyn LedgerMaintenance> {
+        self.0.maintenance()
+    }
+
+    fn close(self: Box<Self>) -> io::Result<()> {
+        Ok(())
     }
 }
 
 #[test]
 fn a_panic_in_the_writer_answers_every_request() {
-    let writer = start(PanickingLedger(MemoryLedger::default()), Arc::new(ManualClock::default()));
+    let writer = start(PanickingLedger(MemoryLedger::new(LEDGER)), Arc::new(ManualClock::default()));
     let handle = writer.handle();
     let (sender, receiver) = mpsc::channel();
     let first = handle.clone();
@@ -385,7 +400,7 @@ fn the_writer_restarts_from_the_ledger_after_an_unavailable_append() {
 #[test]
 fn grant_renewal_and_repeated_request_yield_valid_passports() {
     let clock = Arc::new(ManualClock::default());
-    let writer = start(MemoryLedger::default(), clock.clone());
+    let writer = start(MemoryLedger::new(LEDGER), clock.clone());
     let handle = writer.handle();
     let trusted: TrustedKeys = [LedgerSigningKey::from_secret(&[7; 32]).public_key()].into_iter().collect();
     let terms = |response: &Response| {

@@ -6,10 +6,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use tenure_core::kernel::{Command, CommandOutcome, Fence, KernelState, LeaseCredential, Rejection, Tick};
-use tenure_ledger::embedded::LedgerOptions;
 use tenure_registrar::Reply;
 use tenure_registrar::runtime::{Clock, RegistrarService, ServiceOptions};
 
+use crate::ledger_store::ledger_store;
 use crate::runtime::acquire;
 
 const SECOND: u64 = 1_000_000;
@@ -43,9 +43,8 @@ impl Clock for AdjustableClock {
 }
 
 fn open(data: &Path, clock: &Arc<AdjustableClock>) -> RegistrarService {
-    let ledger = LedgerOptions { segment_size: 1 << 16, reserve: 0, witness: None };
-    let options = ServiceOptions { ledger, ..ServiceOptions::default() };
-    RegistrarService::open(data, options, clock.clone()).expect("it opens")
+    let ledger = ledger_store(data, 1 << 16, 0);
+    RegistrarService::open(data, &ledger, ServiceOptions::default(), clock.clone()).expect("it opens")
 }
 
 fn answer(service: &RegistrarService, command: Command) -> CommandOutcome {

@@ -9,7 +9,7 @@ use tenure_core::kernel::{
 };
 use tenure_core::lease::ReleaseReason;
 use tenure_ledger::signing::{LedgerSigningKey, TrustedKeys};
-use tenure_ledger::{Ledger as _, MemoryLedger, Seq};
+use tenure_ledger::{MemoryLedger, Seq};
 use tenure_registrar::Reply;
 use tenure_registrar::runtime::{Response, replay};
 
@@ -59,7 +59,7 @@ fn is_spent(response: &Response) -> bool {
 // S2-108, S2-111
 #[test]
 fn concurrent_spends_sum_to_the_acknowledged_amount_after_replay() {
-    let writer = start(MemoryLedger::default(), Arc::new(ManualClock::default()));
+    let writer = start(MemoryLedger::new(LEDGER), Arc::new(ManualClock::default()));
     let lease =
         granted_fence(writer.handle().submit_and_wait(work(WorkCommand::Claim(work_claim("plan", 10_000)))));
     let spent: u64 = std::thread::scope(|scope| {
@@ -76,7 +76,7 @@ fn concurrent_spends_sum_to_the_acknowledged_amount_after_replay() {
     let (ledger, end) = writer.stop();
     assert!(end.is_none(), "{end:?}");
     let state =
-        replay(&ledger, LEDGER, Limits::default(), HashSeed::default()).expect("it adds up").into_state();
+        replay(&*ledger.reader(), Limits::default(), HashSeed::default()).expect("it adds up").into_state();
     let work = state.work_lease(lease).expect("it lives");
     assert_eq!((work.spent.tokens, work.remaining.tokens), (spent, 10_000 - spent));
     assert!(
@@ -89,7 +89,7 @@ fn concurrent_spends_sum_to_the_acknowledged_amount_after_replay() {
 // S2-109, O-16
 #[test]
 fn a_child_lease_is_signed_and_ends_with_its_parent_in_one_batch() {
-    let writer = start(MemoryLedger::default(), Arc::new(ManualClock::default()));
+    let writer = start(MemoryLedger::new(LEDGER), Arc::new(ManualClock::default()));
     let handle = writer.handle();
     let root = granted_fence(handle.submit_and_wait(work(WorkCommand::Claim(work_claim("plan", 100)))));
     let response = handle.submit_and_wait(derive(root, work_claim("part", 40)));
@@ -105,7 +105,7 @@ fn a_child_lease_is_signed_and_ends_with_its_parent_in_one_batch() {
     let reason = ReleaseReason::Completed;
     handle.submit_and_wait(Command::Release { lease: root, claim: LeaseCredential::Token, reason });
     let (ledger, _) = writer.stop();
-    let batches = ledger.read(Seq(0)).map(|batch| batch.expect("it can be read"));
+    let batches = ledger.reader().read(Seq(0)).map(|batch| batch.expect("it can be read"));
     let ends = batches.map(|batch| {
         let events =
             batch.records.iter().filter_map(|record| decode(record, LEDGER.tag()).expect("an event"));

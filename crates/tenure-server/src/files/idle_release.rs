@@ -170,13 +170,14 @@ mod tests {
     use tenure_core::kernel::FileSessionActivity;
     use tenure_gate::process::ProcessId;
 
-    use super::super::watched_processes::tests::{record_activity, session, wait_until_session_ended};
-    use crate::{Server, Settings};
+    use super::super::watched_processes::tests::{
+        record_activity, session, start_server, wait_until_session_ended,
+    };
 
     #[tokio::test]
     async fn a_subagent_that_outlived_its_turn_is_ended_later() {
         let folder = tempfile::tempdir().unwrap();
-        let server = Server::start(Settings::new(folder.path())).await.unwrap();
+        let server = start_server(folder.path()).await;
         let (app, own) = (server.app(), ProcessId::own().unwrap());
         record_activity(app, session("claude/one", None, &own), FileSessionActivity::Active).await;
         record_activity(

@@ -105,13 +105,21 @@ async fn wait_for_exit(app: &App, process: &str) {
 
 #[cfg(test)]
 pub(super) mod tests {
+    use std::path::Path;
     use std::process::Command as Program;
 
     use tenure_core::kernel::{Command, FileCommand, FileSessionActivity, FileSessionInfo, Holder};
     use tenure_gate::process::ProcessId;
+    use tenure_ledger::{LedgerId, MemoryLedger};
 
     use super::*;
     use crate::{Server, Settings};
+
+    /// A server with its secrets in `folder` and its ledger in memory.
+    pub(in crate::files) async fn start_server(folder: &Path) -> Server {
+        let ledger = Arc::new(MemoryLedger::new(LedgerId([7; 16])));
+        Server::start(Settings::new(folder, ledger)).await.unwrap()
+    }
 
     pub(in crate::files) fn session(id: &str, parent: Option<&str>, process: &ProcessId) -> FileSessionInfo {
         FileSessionInfo {
@@ -145,7 +153,7 @@ pub(super) mod tests {
     #[tokio::test]
     async fn a_session_registered_after_its_process_died_is_ended() {
         let folder = tempfile::tempdir().unwrap();
-        let server = Server::start(Settings::new(folder.path())).await.unwrap();
+        let server = start_server(folder.path()).await;
         let app = server.app();
         let mut child = Program::new("sleep").arg("1000").spawn().unwrap();
         let process = ProcessId::of(child.id()).unwrap();

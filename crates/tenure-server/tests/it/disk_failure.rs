@@ -1,11 +1,12 @@
 //! A disk that fails while the server runs.
 
+use tenure_testkit::server::set_segment_size;
 use tenure_testkit::{TestServer, lease_request};
 
 #[test]
 fn a_server_that_cannot_write_says_so_and_ends() {
     let folder = tempfile::tempdir().unwrap();
-    let mut server = TestServer::start_in(folder, |settings| settings.ledger.segment_size = 4_096).unwrap();
+    let mut server = TestServer::start_in(folder, |settings| set_segment_size(settings, 4_096)).unwrap();
     server.acquire("db:0", "a", 60_000);
     // Without its directory there is no next file, which is needed soon.
     let folder = server.folder.path();

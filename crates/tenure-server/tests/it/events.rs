@@ -2,6 +2,7 @@
 
 use serde_json::json;
 use tenure_testkit::event_stream::SseMessage;
+use tenure_testkit::server::set_segment_size;
 use tenure_testkit::{Response, TestServer, json_string, lease_request, open_event_stream};
 
 fn release(server: &TestServer, (id, token): &(String, String)) {
@@ -206,7 +207,7 @@ fn both_events_of_a_timed_out_wait_are_published() {
 #[test]
 fn reading_pruned_events_is_answered_with_compacted() {
     let server = TestServer::start_with(|settings| {
-        settings.ledger.segment_size = 4_096;
+        set_segment_size(settings, 4_096);
         settings.maintenance.checkpoint_after = 4;
         settings.maintenance.retention.bytes = 8_192;
     });

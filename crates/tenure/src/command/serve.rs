@@ -4,6 +4,7 @@ use std::ffi::OsString;
 use std::io::{self, Write as _};
 use std::path::PathBuf;
 use std::process::ExitCode;
+use std::sync::Arc;
 use std::time::Duration;
 
 use clap::Args;
@@ -93,7 +94,7 @@ impl Serve {
             hosts,
             limits,
             data,
-            ledger,
+            ledger: Arc::new(ledger),
             maintenance: routine,
             pools,
             control,

@@ -45,9 +45,9 @@ impl Verify {
 fn as_text(found: &LedgerVerification) -> String {
     let report = &found.report;
     let mut table = Table::default();
-    table.field("ledger", report.identity.ledger);
-    table.field("epoch", report.identity.epoch);
-    table.field("form", report.identity.version);
+    table.field("ledger", report.ledger);
+    table.field("epoch", report.epoch);
+    table.field("form", report.form);
     let (first, last) = (report.after.0 + 1, report.head.seq.0);
     table.field("events", if first > last { "none".to_owned() } else { format!("{first} to {last}") });
     if found.verified_after.0 > 0 {
@@ -77,9 +77,9 @@ fn as_text(found: &LedgerVerification) -> String {
 fn as_json(found: &LedgerVerification) -> Value {
     let report = &found.report;
     json!({
-        "ledger": report.identity.ledger.to_string(),
-        "epoch": report.identity.epoch,
-        "form": report.identity.version,
+        "ledger": report.ledger.to_string(),
+        "epoch": report.epoch,
+        "form": report.form,
         "firstSeq": report.after.0 + 1,
         "lastSeq": report.head.seq.0,
         "addedUpFromSeq": found.verified_after.0 + 1,

@@ -16,7 +16,7 @@ use std::path::PathBuf;
 
 use tenure_core::kernel::TickDuration;
 use tenure_ledger::Retention;
-use tenure_ledger::embedded::LedgerOptions;
+use tenure_ledger::embedded::{EmbeddedStore, LedgerOptions};
 use tenure_registrar::runtime::MaintenanceOptions;
 use tenure_server::{AgentSettings, ControlSettings, FileSettings, IntentSettings, ResourcePools};
 
@@ -31,10 +31,9 @@ pub use self::sources::{Flags, MergedValues};
 pub struct Configuration {
     /// Where to listen on the network, how, and for whom on this machine.
     pub network: NetworkSettings,
-    /// Where the ledger is.
+    /// Where the ledger and the secrets are.
     pub data: PathBuf,
-    /// How it is kept.
-    pub ledger: LedgerOptions,
+    pub ledger: EmbeddedStore,
     /// What is done beside its writer, and when.
     pub routine: MaintenanceOptions,
     /// Names for any one of several resources.
@@ -80,7 +79,7 @@ impl Configuration {
         let data = Self::data_directory(sources, folders)?;
         Ok(Self {
             network: NetworkSettings::new(sources, folders)?,
-            ledger: ledger(sources, folders)?,
+            ledger: EmbeddedStore { directory: data.clone(), options: ledger_options(sources, folders)? },
             routine: routine(sources)?,
             pools: pools(sources)?,
             control: control::read_control_settings(sources)?,
@@ -99,9 +98,14 @@ impl Configuration {
             None => Ok(folders.state("the ledger", "say --data")?.join("tenure")),
         }
     }
+
+    /// The ledger in a data directory, for commands that move or copy it as a whole.
+    pub fn ledger_in(data: PathBuf) -> EmbeddedStore {
+        EmbeddedStore::new(data)
+    }
 }
 
-fn ledger(sources: &MergedValues, folders: &Folders) -> Result<LedgerOptions, ConfigurationError> {
+fn ledger_options(sources: &MergedValues, folders: &Folders) -> Result<LedgerOptions, ConfigurationError> {
     let default = LedgerOptions::default();
     let witness = match sources.get("ledger.witness") {
         Some(value) => value.path(),

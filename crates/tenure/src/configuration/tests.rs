@@ -32,8 +32,8 @@ fn defaults_apply_without_flags_variables_or_file() {
     assert_eq!(found.network.limits, tenure_server::ConnectionLimits::default());
     assert_eq!(found.data, Path::new("/home/somebody/.local/state/tenure"));
     let witness = Path::new("/home/somebody/.local/state/tenure-witness");
-    assert_eq!(found.ledger.witness.as_deref(), Some(witness));
-    assert_eq!((found.ledger.segment_size, found.ledger.reserve), (16 << 20, 64 << 20));
+    assert_eq!(found.ledger.options.witness.as_deref(), Some(witness));
+    assert_eq!((found.ledger.options.segment_size, found.ledger.options.reserve), (16 << 20, 64 << 20));
     assert_eq!(found.routine, MaintenanceOptions::default());
     let found = configuration(&[], &[("XDG_STATE_HOME", "/var/state")], "").unwrap();
     assert_eq!(found.data, Path::new("/var/state/tenure"));
@@ -45,11 +45,11 @@ fn defaults_apply_without_flags_variables_or_file() {
 fn flags_override_the_environment_which_overrides_the_file() {
     let file = "listen = '127.0.0.1:3'\n[ledger]\nsegment_size = 4096\nwitness = '/w'\n";
     let found = configuration(&[], &[], file).unwrap();
-    assert_eq!((found.network.listen.unwrap().port(), found.ledger.segment_size), (3, 4096));
-    assert_eq!(found.ledger.witness.as_deref(), Some(Path::new("/w")));
+    assert_eq!((found.network.listen.unwrap().port(), found.ledger.options.segment_size), (3, 4096));
+    assert_eq!(found.ledger.options.witness.as_deref(), Some(Path::new("/w")));
     let variables = [("TENURE_LISTEN", "127.0.0.1:2"), ("TENURE_LEDGER_SEGMENT_SIZE", "8192")];
     let found = configuration(&[], &variables, file).unwrap();
-    assert_eq!((found.network.listen.unwrap().port(), found.ledger.segment_size), (2, 8192));
+    assert_eq!((found.network.listen.unwrap().port(), found.ledger.options.segment_size), (2, 8192));
     let found = configuration(&[("listen", "127.0.0.1:1")], &variables, file).unwrap();
     assert_eq!(found.network.listen.unwrap().port(), 1);
 }

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::thread;
 use std::time::Duration;
 
-use tenure_ledger::embedded::{ReadOnlyLedger, verify};
+use tenure_ledger::{open_read_only, verify};
 use tenure_registrar::runtime::{verify_ledger, verify_ledger_directory};
 use tenure_testkit::sample_ledger::{SampleLedger, acquire, start_server};
 
@@ -52,7 +52,7 @@ fn every_flipped_bit_of_a_checkpoint_is_found() {
     }
     served.stop();
     let data = history.data();
-    let look = || verify_ledger(&ReadOnlyLedger::open(&data)?, &mut |_, _| {});
+    let look = || verify_ledger(&*open_read_only(&data)?, &mut |_, _| {});
     assert!(look().expect("whole").report.checkpoints > 0);
     for path in history.ledger_files("checkpoint-") {
         flip_all(&path, || look().is_err());

@@ -6,20 +6,19 @@ use std::path::Path;
 use tenure_core::kernel::{ClockAnchor, EncodeContext, Event, decode, encode};
 use tenure_core::lease::ReleaseReason;
 use tenure_core::ledger::EventRecord;
-use tenure_ledger::embedded::{LedgerOptions, ReadOnlyLedger, verify};
-use tenure_ledger::{BatchBytes, EmbeddedLedger, Ledger as _};
+use tenure_ledger::{BatchBytes, LedgerStore as _, open_read_only, verify};
 use tenure_registrar::leaf_reference;
 use tenure_registrar::runtime::{LedgerVerificationError, ReplayError, verify_ledger_directory};
 use tenure_testkit::sample_ledger::SampleLedger;
+use tenure_testkit::server::ledger_store;
 use tenure_testkit::{run_command, tenure_command};
 
 /// Writes every batch of a ledger into another directory, with each record as `change` leaves it.
 fn write_anew(history: &SampleLedger, to: &Path, change: impl Fn(EventRecord) -> EventRecord) {
     fs::create_dir(to).unwrap();
     fs::copy(history.data().join("identity"), to.join("identity")).unwrap();
-    let options = LedgerOptions { segment_size: 65_536, reserve: 0, witness: None };
-    let mut ledger = EmbeddedLedger::open(to, options).unwrap();
-    let archive = ReadOnlyLedger::open(&history.data()).unwrap();
+    let mut ledger = ledger_store(to, 65_536).open().unwrap().finish().unwrap();
+    let archive = open_read_only(&history.data()).unwrap();
     let mut batches = archive.batches();
     while let Some(placed) = batches.next_batch().unwrap() {
         let batch = placed.batch;
@@ -35,7 +34,7 @@ fn write_anew(history: &SampleLedger, to: &Path, change: impl Fn(EventRecord) ->
 fn forged_batch_with_a_valid_hash_chain_is_detected() {
     let history = SampleLedger::create(&[]);
     let folder = history.folder.path();
-    let tag = verify(&history.data()).unwrap().identity.ledger.tag();
+    let tag = verify(&history.data()).unwrap().ledger.tag();
     write_anew(&history, &folder.join("same"), |record| record);
     verify_ledger_directory(&folder.join("same"), &mut |_, _| {}).expect("nothing was changed");
 
@@ -72,9 +71,8 @@ fn batch_without_a_signature_is_detected() {
     let bare = history.folder.path().join("bare");
     fs::create_dir(&bare).unwrap();
     fs::copy(history.data().join("identity"), bare.join("identity")).unwrap();
-    let options = LedgerOptions { segment_size: 65_536, reserve: 0, witness: None };
-    let mut ledger = EmbeddedLedger::open(&bare, options).unwrap();
-    let archive = ReadOnlyLedger::open(&history.data()).unwrap();
+    let mut ledger = ledger_store(&bare, 65_536).open().unwrap().finish().unwrap();
+    let archive = open_read_only(&history.data()).unwrap();
     let mut batches = archive.batches();
     while let Some(placed) = batches.next_batch().unwrap() {
         ledger.append_batch(&BatchBytes::new(placed.batch.first, &placed.batch.records)).unwrap();
@@ -92,7 +90,7 @@ fn batch_without_a_signature_is_detected() {
 fn second_reader_rejects_what_the_first_one_accepts() {
     let history = SampleLedger::create(&[]);
     let folder = history.folder.path();
-    let tag = verify(&history.data()).unwrap().identity.ledger.tag();
+    let tag = verify(&history.data()).unwrap().ledger.tag();
     // The kernel leaves signatures to whoever checks them; the work face's reducer wants each lease to have one.
     let unsigned = |record: EventRecord| match decode(&record, tag).unwrap() {
         Some(event @ Event::Issued(_)) => {

@@ -4,8 +4,7 @@ use std::fmt;
 use std::path::Path;
 
 use tenure_core::kernel::{self, decode};
-use tenure_ledger::OpenError;
-use tenure_ledger::embedded::ReadOnlyLedger;
+use tenure_ledger::{OpenError, open_read_only};
 use thiserror::Error;
 
 use crate::operation::LeaseMode;
@@ -83,11 +82,11 @@ pub enum LoadError {
 
 /// Reads the ledger in `directory`, without a lock and without changing it.
 pub fn load(directory: &Path) -> Result<Vec<LedgerEntry>, LoadError> {
-    let archive = ReadOnlyLedger::open(directory)?.tolerate_active_writer();
+    let archive = open_read_only(directory)?.tolerate_active_writer();
     if archive.oldest_checkpoint().is_some() {
         return Err(LoadError::Pruned);
     }
-    let tag = archive.identity().ledger.tag();
+    let tag = archive.ledger().tag();
     let mut batches = archive.batches();
     let mut entries = Vec::new();
     while let Some(placed) = batches.next_batch()? {

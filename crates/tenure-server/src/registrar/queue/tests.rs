@@ -9,7 +9,7 @@ use tenure_core::kernel::{
     Nonce, Principal, RequestDigest, Resource, TickDuration,
 };
 use tenure_core::lease::ReleaseReason;
-use tenure_ledger::embedded::LedgerOptions;
+use tenure_ledger::{LedgerId, MemoryLedger};
 use tenure_registrar::runtime::MaintenanceOptions;
 use tokio::runtime::Runtime;
 
@@ -25,14 +25,9 @@ pub(crate) struct TestRegistrar {
 impl TestRegistrar {
     pub(crate) fn open() -> Self {
         let (folder, runtime) = (tempfile::tempdir().unwrap(), Runtime::new().unwrap());
-        let data = folder.path().join("data");
-        let ledger = LedgerOptions {
-            segment_size: 1 << 16,
-            reserve: 1 << 16,
-            witness: Some(folder.path().join("witness")),
-        };
+        let (data, ledger) = (folder.path().to_owned(), MemoryLedger::new(LedgerId([7; 16])));
         let open = runtime.spawn_blocking(move || {
-            RegistrarHandle::open(&data, ledger, MaintenanceOptions::default(), Limits::default())
+            RegistrarHandle::open(&data, &ledger, MaintenanceOptions::default(), Limits::default())
         });
         let registrar = runtime.block_on(open).unwrap().unwrap();
         Self { registrar, runtime, folder }

@@ -3,12 +3,13 @@
 use serde_json::json;
 use tenure_testkit::TestServer;
 use tenure_testkit::agents::manifest;
+use tenure_testkit::server::set_segment_size;
 
 // O-18
 #[test]
 fn a_manifest_is_not_granted_when_the_ledger_cannot_be_written() {
     let folder = tempfile::tempdir().unwrap();
-    let mut server = TestServer::start_in(folder, |settings| settings.ledger.segment_size = 8_192).unwrap();
+    let mut server = TestServer::start_in(folder, |settings| set_segment_size(settings, 8_192)).unwrap();
     server.declare_mutations("a", 1, &["first"]);
     // Without its directory there is no next file, which is needed soon.
     let place = server.folder.path().to_owned();
@@ -36,7 +37,7 @@ fn a_manifest_is_not_granted_when_the_ledger_cannot_be_written() {
     std::fs::rename(place.join("elsewhere"), place.join("data")).unwrap();
     let folder = std::mem::replace(&mut server.folder, tempfile::tempdir().unwrap());
     drop(server);
-    let server = TestServer::start_in(folder, |settings| settings.ledger.segment_size = 8_192).unwrap();
+    let server = TestServer::start_in(folder, |settings| set_segment_size(settings, 8_192)).unwrap();
     // What was granted is, and what was not is not, unless nobody knew.
     let held: Vec<_> = server.agent("a")["leases"]
         .as_array()

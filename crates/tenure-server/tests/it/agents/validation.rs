@@ -2,6 +2,7 @@
 
 use serde_json::{Value, json};
 use tenure_testkit::agents::{intent, manifest, with_field};
+use tenure_testkit::server::set_segment_size;
 use tenure_testkit::{TestServer, json_string};
 
 /// The reason why a manifest is not even read.
@@ -18,8 +19,7 @@ fn one() -> Value {
 #[test]
 fn manifest_fields_at_their_limits_are_accepted_and_beyond_are_rejected() {
     // So many leases at once take larger files than those of the other tests.
-    let large = |settings: &mut tenure_server::Settings| settings.ledger.segment_size = 1 << 20;
-    let server = TestServer::start_with(large);
+    let server = TestServer::start_with(|settings| set_segment_size(settings, 1 << 20));
     let long = "n".repeat(256);
     let path = "p".repeat(4_096);
     let at_limits = with_field(

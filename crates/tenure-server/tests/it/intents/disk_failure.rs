@@ -2,6 +2,7 @@
 
 use serde_json::json;
 use tenure_testkit::intents::{channel_intent, set_secret, start_with_secret};
+use tenure_testkit::server::set_segment_size;
 use tenure_testkit::{TestServer, json_string};
 
 // O-10
@@ -9,7 +10,7 @@ use tenure_testkit::{TestServer, json_string};
 fn an_intent_that_was_not_stored_leaves_no_key_and_no_session() {
     let folder = tempfile::tempdir().unwrap();
     let mut server = TestServer::start_in(folder, |settings| {
-        settings.ledger.segment_size = 4_096;
+        set_segment_size(settings, 4_096);
         set_secret(settings, "secret", None);
     })
     .unwrap();

@@ -3,7 +3,7 @@
 use serde_json::json;
 use tenure_core::authority::LeaseScope;
 use tenure_core::kernel::{Event, decode};
-use tenure_ledger::embedded::ReadOnlyLedger;
+use tenure_ledger::open_read_only;
 use tenure_ledger::signing::{Passport, TrustedKeys};
 use tenure_registrar::runtime::verify_ledger_directory;
 use tenure_testkit::TestServer;
@@ -42,8 +42,8 @@ fn a_lease_and_its_descendants_end_in_one_batch() {
     assert_eq!(server.post("/v1/work/release", &release).status, 200);
     assert_eq!(show_work(&server, &beside)["lease"]["state"], "RELEASED");
     let folder = server.stop();
-    let archive = ReadOnlyLedger::open(&folder.path().join("data")).unwrap();
-    let tag = archive.identity().ledger.tag();
+    let archive = open_read_only(&folder.path().join("data")).unwrap();
+    let tag = archive.ledger().tag();
     let mut batches = archive.batches();
     let mut ends = Vec::new();
     while let Some(placed) = batches.next_batch().unwrap() {

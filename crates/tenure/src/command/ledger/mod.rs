@@ -5,8 +5,9 @@ use std::path::PathBuf;
 use clap::{Args, Subcommand};
 use serde_json::json;
 use tenure_core::kernel::{Fence, Limits};
-use tenure_ledger::embedded::{accept_move, copy, read_identity};
-use tenure_registrar::runtime::{BootClock, Clock as _, RestoreOptions, RestoreReport, restore};
+use tenure_registrar::runtime::{
+    BootClock, Clock as _, RestoreFailure, RestoreOptions, RestoreReport, ServiceError, restore,
+};
 
 use crate::configuration::{Configuration, LedgerLocation};
 use crate::exit;
@@ -56,9 +57,9 @@ pub struct MovedArguments {
 impl MovedArguments {
     /// Makes it this machine's.
     pub fn run(self) -> Result<(), Failure> {
-        let data = self.location.existing_directory()?;
-        let was_elsewhere = accept_move(&data)?;
-        let ledger = read_identity(&data)?.ledger;
+        let store = Configuration::ledger_in(self.location.existing_directory()?);
+        let was_elsewhere = store.accept_move()?;
+        let ledger = store.ledger_id()?;
         if self.format.json {
             write_json(&json!({ "ledger": ledger.to_string(), "moved": was_elsewhere }))?;
         } else if was_elsewhere {
@@ -93,13 +94,13 @@ pub struct CopyArguments {
 impl CopyArguments {
     /// Copies, and says what the copy holds.
     pub fn run(self) -> Result<(), Failure> {
-        let data = self.location.existing_directory()?;
-        let report = copy(&data, &self.to)?;
-        let (ledger, to) = (report.identity.ledger, self.to.display());
+        let store = Configuration::ledger_in(self.location.existing_directory()?);
+        let report = store.copy_to(&self.to)?;
+        let (ledger, to) = (report.ledger, self.to.display());
         let (first, last, head) = (report.after.0 + 1, report.head.seq.0, report.head.hash);
         let result = json!({
             "ledger": ledger.to_string(),
-            "epoch": report.identity.epoch,
+            "epoch": report.epoch,
             "to": to.to_string(),
             "firstSeq": first,
             "lastSeq": last,
@@ -141,12 +142,14 @@ impl RestoredArguments {
     pub fn run(self) -> Result<(), Failure> {
         let Configuration { data, ledger, .. } = self.location.existing_configuration()?;
         // Where there is no ledger, not even a lock is left behind.
-        read_identity(&data)?;
+        ledger.ledger_id()?;
         let clock = BootClock::new().map_err(|error| {
             Failure::new(exit::UNAVAILABLE, "this machine's clock cannot be read", &error)
         })?;
         let known = RestoreOptions { no_holders: self.no_holders, above: self.above.map(Fence) };
-        let restored = restore(&data, ledger, Limits::default(), known, &clock)?;
+        let recovery =
+            ledger.begin_restore().map_err(|error| RestoreFailure::Open(ServiceError::from(error)))?;
+        let restored = restore(&data, recovery, Limits::default(), known, &clock)?;
         let now = clock.wall_nanoseconds();
         let result = json!({
             "ledger": restored.ledger.to_string(),

@@ -10,9 +10,8 @@ use clap::Args;
 use serde_json::Value;
 use tenure_core::kernel::{ClockAnchor, Event, LedgerTag, decode};
 use tenure_core::ledger::EventRecord;
-use tenure_ledger::Seq;
-use tenure_ledger::embedded::ReadOnlyLedger;
 use tenure_ledger::signing::KeyEntry;
+use tenure_ledger::{Seq, open_read_only};
 use tenure_registrar::runtime::{ReplayError, start_replay};
 
 pub use self::api_fields::work_authority_fields;
@@ -60,13 +59,13 @@ impl Log {
     /// Writes line after line.
     pub fn run(self) -> Result<(), Failure> {
         let data = self.location.existing_directory()?;
-        let archive = ReadOnlyLedger::open(&data)?.tolerate_active_writer();
+        let archive = open_read_only(&data)?.tolerate_active_writer();
         let mut batches = archive.batches();
-        let tag = archive.identity().ledger.tag();
+        let tag = archive.ledger().tag();
         // Where the beginning is gone, so is the entry that ties ticks to times; a checkpoint remembers it.
         let mut anchor = match archive.oldest_checkpoint() {
             Some(_) => {
-                start_replay(&archive)?.state().clock().map_or(ClockAnchor::default(), |clock| clock.anchor)
+                start_replay(&*archive)?.state().clock().map_or(ClockAnchor::default(), |clock| clock.anchor)
             }
             None => ClockAnchor::default(),
         };

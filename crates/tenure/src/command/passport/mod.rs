@@ -6,9 +6,8 @@ mod verify;
 use std::path::Path;
 
 use clap::{Args, Subcommand};
-use tenure_ledger::embedded::ReadOnlyLedger;
 use tenure_ledger::signing::{KeyEntry, Keyring};
-use tenure_ledger::{Batch, Seq};
+use tenure_ledger::{Batch, Seq, open_read_only};
 use tenure_registrar::runtime::ReplayError;
 
 use crate::failure::Failure;
@@ -40,8 +39,8 @@ impl Passport {
 
 /// The keys of the ledger in `data`, as its own entries say.
 fn keyring_of(data: &Path) -> Result<Keyring, Failure> {
-    let archive = ReadOnlyLedger::open(data)?.tolerate_active_writer();
-    let mut keyring = Keyring::new(archive.identity().ledger);
+    let archive = open_read_only(data)?.tolerate_active_writer();
+    let mut keyring = Keyring::new(archive.ledger());
     let mut after = Seq(0);
     if let Some(checkpoint) = archive.oldest_checkpoint() {
         let at = checkpoint.header.head.seq;

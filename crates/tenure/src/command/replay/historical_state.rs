@@ -6,8 +6,7 @@ use tenure_core::kernel::{Event, KernelState, Tick, decode};
 use tenure_core::lease::LeaseReducer;
 use tenure_core::ledger::EventRecord;
 use tenure_core::reducer::{Reducer as _, ReducerContext};
-use tenure_ledger::embedded::ReadOnlyLedger;
-use tenure_ledger::{Batch, OpenError, Seq};
+use tenure_ledger::{Batch, OpenError, Seq, open_read_only};
 use tenure_registrar::runtime::{Replay, ReplayError, start_replay};
 
 use crate::failure::Failure;
@@ -97,8 +96,8 @@ pub fn replay(data: &Path, until: Tick) -> Result<HistoricalState, Failure> {
 }
 
 fn replay_once(data: &Path, until: Tick) -> Result<HistoricalState, ReplayFailure> {
-    let archive = ReadOnlyLedger::open(data)?.tolerate_active_writer();
-    let replay = start_replay(&archive).map_err(Failure::from)?;
+    let archive = open_read_only(data)?.tolerate_active_writer();
+    let replay = start_replay(&*archive).map_err(Failure::from)?;
     let is_whole = archive.oldest_checkpoint().is_none();
     if !is_whole && replay.now() > until {
         let first = replay.now().0;
