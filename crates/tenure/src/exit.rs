@@ -3,7 +3,8 @@
 use std::io;
 use std::os::fd::{AsFd as _, OwnedFd};
 
-use tenure_gate::process::{ProcessExitWatch, ProcessId};
+use tenure_core::kernel::ProcessId;
+use tenure_gate::process::ProcessExitWatch;
 use tokio::io::unix::AsyncFd;
 
 /// The answer is no: damage was found, a passport is not genuine, nobody holds it, what was asked for makes no sense

@@ -21,6 +21,7 @@ mod mode;
 mod name;
 mod newtypes;
 mod outcome;
+mod process_id;
 mod reducer_consistency;
 mod serve_waiters;
 mod state;
@@ -61,6 +62,7 @@ pub use newtypes::{
     Ticket,
 };
 pub use outcome::{CommandOutcome, Decision, LeaseEnd, Rejection};
+pub use process_id::{BootId, ProcessId, RecordedProcess};
 pub use state::{
     AgentRecord, ApplyError, ClockAnchor, ClockState, ComparableState, EndedLease, HashSeed, KernelState,
     LeaseView, QueueTicketView, RestoreError, WorkLease,

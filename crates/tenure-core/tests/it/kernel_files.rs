@@ -149,7 +149,7 @@ fn blocked_report_names_the_owner_and_its_last_activity() {
     let owner = &blocked.owner;
     assert_eq!(owner.holder, holder("s1"));
     assert_eq!((&*owner.agent, &*owner.session), ("claude", "session of s1"));
-    assert_eq!((&*owner.process, &*owner.task), ("process of s1", "tests"));
+    assert_eq!((&*owner.process.to_string(), &*owner.task), ("process of s1", "tests"));
     assert_eq!(blocked.at.since(blocked.held_since).as_millis(), 197_000);
     assert_eq!(blocked.seen_at, Tick(90_000_000));
     assert_eq!(report.retry_at.since(report.at).as_millis(), 180_000);

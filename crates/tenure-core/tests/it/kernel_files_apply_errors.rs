@@ -2,8 +2,8 @@
 
 use tenure_core::kernel::{
     BlockedReport, ContentionNotice, Event, FILE_LEASE_TTL, Fence, FileEvent, FileOwner, FileSessionEnd,
-    IssuedLease, LeaseMode, LeaseRequest, LeaseTerms, Limits, Nonce, Resource, RetryTicketEnd, Tick,
-    TickDuration, Ticket, files_principal,
+    FileSessionInfo, IssuedLease, LeaseMode, LeaseRequest, LeaseTerms, Limits, Nonce, Resource,
+    RetryTicketEnd, Tick, TickDuration, Ticket, files_principal,
 };
 
 use crate::scenario::{ScenarioWorld, holder, principal};
@@ -66,7 +66,8 @@ fn session_began_with_an_invalid_or_used_id_is_rejected() {
     began(session_info("old", None, None, None));
     began(session_info("new", Some(holder("nobody")), None, None));
     began(session_info("new", Some(holder("new")), None, None));
-    began(session_info("new", None, Some("a\nb"), None));
+    let plain = session_info("new", None, None, None);
+    began(FileSessionInfo { session: "a\nb".into(), ..plain });
     began(session_info("new", None, None, Some("a\nb")));
 }
 

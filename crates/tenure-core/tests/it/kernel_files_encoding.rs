@@ -10,7 +10,7 @@ use crate::kernel_checkpoint_damage::{hex, restore_and_check};
 use crate::kernel_checkpoint_round_trip::{restore, save};
 use crate::kernel_codec::{TAG, encode_record};
 use crate::scenario::{ScenarioWorld, holder};
-use crate::scenario_files::session_info;
+use crate::scenario_files::{process, session_info};
 
 /// One event of each kind, with every field set.
 fn one_of_each() -> Vec<FileEvent> {
@@ -20,7 +20,7 @@ fn one_of_each() -> Vec<FileEvent> {
         holder: holder("s-2"),
         agent: "claude".into(),
         session: "c-9".into(),
-        process: "boot/7/1".into(),
+        process: process("boot/7/1"),
         task: "tests".into(),
     };
     vec![

@@ -3,8 +3,8 @@
 use tenure_core::kernel::{
     AdmissionLevel, Command, FileAcquire, FileCommand, FileOutcome, FileRequest, FileSessionActivity,
     FileSessionEnd, FileSessionInfo, Limits, MAX_BLOCKED_REPORTS, MAX_FILE_NAMES_PER_COMMAND,
-    MAX_FILES_PER_COMMAND, MAX_RETRY_TICKETS_PER_SESSION, MAX_UNCOMMITTED_FILES, Rejection, Resource, Tick,
-    Ticket,
+    MAX_FILES_PER_COMMAND, MAX_RETRY_TICKETS_PER_SESSION, MAX_UNCOMMITTED_FILES, RecordedProcess, Rejection,
+    Resource, Tick, Ticket,
 };
 use tenure_core::kernel::{CommandOutcome, Decision, MAX_FILE_SESSIONS};
 
@@ -188,10 +188,9 @@ fn invalid_session_texts_are_rejected_with_their_field() {
     let plain = || session_info("s1", None, None, Some("tests"));
     let long: std::sync::Arc<str> = "x".repeat(5_000).into();
     for text in ["a\nb".into(), "\u{7}".into(), long] {
-        let wrong: [(&str, FileSessionInfo); 4] = [
+        let wrong: [(&str, FileSessionInfo); 3] = [
             ("agent", FileSessionInfo { agent: text.clone(), ..plain() }),
             ("session", FileSessionInfo { session: text.clone(), ..plain() }),
-            ("process", FileSessionInfo { process: text.clone(), ..plain() }),
             ("task", FileSessionInfo { task: Some(text.clone()), ..plain() }),
         ];
         for (field, session) in wrong {
@@ -204,7 +203,7 @@ fn invalid_session_texts_are_rejected_with_their_field() {
         let end = FileCommand::End { sessions: Vec::new(), end: FileSessionEnd::Ended, detail: text.clone() };
         assert!(is_invalid(&world.decide_and_apply(&Command::File(Box::new(end)), Tick(0)), "detail"));
     }
-    let nothing = FileSessionInfo { process: "".into(), ..plain() };
+    let nothing = FileSessionInfo { process: RecordedProcess::default(), ..plain() };
     assert!(is_invalid(&world.decide_and_apply(&record_activity(nothing), Tick(0)), "process"));
     let empty = FileSessionInfo { task: Some("".into()), agent: "".into(), session: "".into(), ..plain() };
     assert_eq!(world.decide_and_apply(&record_activity(empty), Tick(0)).events.len(), 1);

@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use proptest::prelude::*;
 use tenure_core::kernel::{
-    BlockedReport, ContentionNotice, Event, FILE_LEASE_TTL, Fence, FileEvent, FileOwner, FileSessionEnd,
-    FileSessionInfo, Holder, IssuedLease, Labels, LeaseMode, LeaseRequest, LeaseTerms, Nonce, Resource,
-    RetryTicketEnd, Tick, TickDuration, Ticket, files_principal,
+    BlockedReport, BootId, ContentionNotice, Event, FILE_LEASE_TTL, Fence, FileEvent, FileOwner,
+    FileSessionEnd, FileSessionInfo, Holder, IssuedLease, Labels, LeaseMode, LeaseRequest, LeaseTerms, Nonce,
+    ProcessId, RecordedProcess, Resource, RetryTicketEnd, Tick, TickDuration, Ticket, files_principal,
 };
 
 type Of<T> = BoxedStrategy<T>;
@@ -56,7 +56,7 @@ fn began_event(holder: &Of<Holder>, tick: &Of<Tick>) -> Of<FileEvent> {
     // What a session is at is nothing where it is empty.
     let task = prop::option::of(text()).prop_map(|task| task.filter(|task| !task.is_empty()));
     let parent = prop::option::weighted(0.3, holder.clone());
-    (holder.clone(), parent, (text(), text(), text()), task, tick.clone())
+    (holder.clone(), parent, (text(), text(), process()), task, tick.clone())
         .prop_map(|(id, parent, (agent, session, process), task, at)| FileEvent::Began {
             session: FileSessionInfo { id, parent, agent, session, process, task },
             at,
@@ -99,7 +99,7 @@ fn blocked_event(
     tick: &Of<Tick>,
     ticket: impl Strategy<Value = Ticket> + 'static,
 ) -> Of<FileEvent> {
-    let owner = (holder.clone(), text(), text(), text(), text()).prop_map(
+    let owner = (holder.clone(), text(), text(), process(), text()).prop_map(
         |(holder, agent, session, process, task)| FileOwner { holder, agent, session, process, task },
     );
     let circle = prop::collection::vec(holder.clone(), 0..3);
@@ -140,6 +140,19 @@ fn issued(
             })
         })
         .boxed()
+}
+
+fn process() -> impl Strategy<Value = RecordedProcess> {
+    let text = text().prop_map(|text| RecordedProcess::parse(&text).expect("a text"));
+    let boot = BootId::parse("6d1f5f0a-54ae-4fd6-a3f5-0d52a0a7c0de").expect("a UUID");
+    let id = any::<(u64, u32, u64, u32)>().prop_map(move |(namespace, pid, started, user)| ProcessId {
+        boot,
+        namespace,
+        pid,
+        started,
+        user,
+    });
+    prop_oneof![text, id.prop_map(RecordedProcess::from)]
 }
 
 fn text() -> impl Strategy<Value = Arc<str>> {

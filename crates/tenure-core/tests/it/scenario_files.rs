@@ -15,7 +15,7 @@ use std::sync::Arc;
 
 use tenure_core::kernel::{
     Command, Event, FileAcquire, FileCommand, FileEvent, FileOutcome, FileRequest, FileSessionActivity,
-    FileSessionEnd, FileSessionInfo, HeldFile, Holder, Nonce, Resource, Tick, Ticket,
+    FileSessionEnd, FileSessionInfo, HeldFile, Holder, Nonce, RecordedProcess, Resource, Tick, Ticket,
 };
 
 use crate::scenario::{format_fences, format_holders, format_tick, holder, parse_seconds, principal};
@@ -86,7 +86,7 @@ pub fn parse_admin_command(words: &[&str]) -> Command {
 pub fn session_info(
     name: &str,
     parent: Option<Holder>,
-    process: Option<&str>,
+    in_process: Option<&str>,
     task: Option<&str>,
 ) -> FileSessionInfo {
     let top = name.split('.').next().expect("a text has at least one part");
@@ -96,9 +96,14 @@ pub fn session_info(
         parent,
         agent: text("claude"),
         session: text(&format!("session of {top}")),
-        process: process.map_or_else(|| text(&format!("process of {top}")), text),
+        process: process(in_process.unwrap_or(&format!("process of {top}"))),
         task: task.map(text),
     }
+}
+
+/// A process by a text that identifies none: the kernel only compares them.
+pub fn process(text: &str) -> RecordedProcess {
+    RecordedProcess::parse(text).expect("a text")
 }
 
 /// `a=b=c`: one file by all its names.

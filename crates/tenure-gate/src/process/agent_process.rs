@@ -2,8 +2,10 @@
 
 use std::io;
 
+use tenure_core::kernel::ProcessId;
+
 use super::agent_detection::{Ancestor, choose_agent, detect_agent, is_init_process};
-use super::identity::ProcessId;
+use super::identity::from_entry;
 use super::proc_table::{ProcEntry, ProcessStat};
 use super::process_tree::ancestors_with_stat;
 use crate::coding_agent::CodingAgent;
@@ -36,7 +38,7 @@ pub fn ancestor_agent(asking: u32, kind: Option<CodingAgent>) -> io::Result<Agen
 pub fn nearest_known_agent(process: u32) -> Option<(ProcessId, CodingAgent)> {
     let own = ProcEntry::of(process).and_then(|entry| {
         let line = entry.stat()?;
-        Ok((ProcessId::from_entry(process, &entry, &line)?, entry, line))
+        Ok((from_entry(process, &entry, &line)?, entry, line))
     });
     let line = own.into_iter().chain(ancestors_with_stat(process));
     line.into_iter().find_map(|(process, entry, line)| {

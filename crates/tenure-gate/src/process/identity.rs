@@ -1,28 +1,13 @@
-//! One process, for ever.
+//! Identifies processes, and tells whether they live.
 
 use std::fs;
 use std::io;
 use std::sync::OnceLock;
 
 use rustix::io::Errno;
-use serde::{Deserialize, Serialize};
+use tenure_core::kernel::{BootId, ProcessId};
 
 use super::proc_table::{ProcEntry, ProcessStat, numeric_entries};
-
-/// One process, for ever: a pid alone is used again.
-#[derive(Serialize, Deserialize, Clone, PartialEq, Eq, Debug, Hash)]
-pub struct ProcessId {
-    /// Which boot of the machine: after another one it is gone.
-    pub boot: String,
-    /// Its pid namespace. Where that may not be seen, the one of whoever looked.
-    pub namespace: u64,
-    /// Its pid, as whoever looked sees it.
-    pub pid: u32,
-    /// When it started, in ticks since the boot.
-    pub started: u64,
-    /// The user that it belongs to.
-    pub user: u32,
-}
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Liveness {
@@ -33,65 +18,58 @@ pub enum Liveness {
     Dead,
 }
 
-impl ProcessId {
-    /// The process that has this pid now. An error if there is none.
-    pub fn of(pid: u32) -> io::Result<Self> {
-        let entry = ProcEntry::of(pid)?;
-        Self::from_entry(pid, &entry, &entry.stat()?)
-    }
+/// The process that has this pid now. An error if there is none.
+pub fn of(pid: u32) -> io::Result<ProcessId> {
+    let entry = ProcEntry::of(pid)?;
+    from_entry(pid, &entry, &entry.stat()?)
+}
 
-    pub fn own() -> io::Result<Self> {
-        Self::of(std::process::id())
-    }
+pub fn own() -> io::Result<ProcessId> {
+    of(std::process::id())
+}
 
-    pub(super) fn from_entry(pid: u32, entry: &ProcEntry, stat: &ProcessStat) -> io::Result<Self> {
-        let namespace = namespace(entry).or_else(|_| namespace(&ProcEntry::of(std::process::id())?))?;
-        Ok(Self { boot: boot()?.to_owned(), namespace, pid, started: stat.started, user: user(entry)? })
-    }
+pub(super) fn from_entry(pid: u32, entry: &ProcEntry, stat: &ProcessStat) -> io::Result<ProcessId> {
+    let namespace = namespace(entry).or_else(|_| namespace(&ProcEntry::of(std::process::id())?))?;
+    Ok(ProcessId { boot: boot()?, namespace, pid, started: stat.started, user: user(entry)? })
+}
 
-    /// Whether it lives. What cannot be looked at, because this process has no descriptors left or may not look, is not taken
-    /// for dead: that would take from the living.
-    pub fn liveness(&self) -> Liveness {
-        match self.entry() {
-            Ok(None) => Liveness::Dead,
-            Ok(Some((_, line))) if line.is_dead() && !self.has_running_threads() => Liveness::Dead,
-            Ok(Some((_, line))) if line.is_stopped() => Liveness::Suspended,
-            Ok(Some(_)) | Err(_) => Liveness::Alive,
-        }
+/// Whether it lives. What cannot be looked at, because this process has no descriptors left or may not look, is not taken
+/// for dead: that would take from the living.
+pub fn liveness(process: &ProcessId) -> Liveness {
+    match find_entry(process) {
+        Ok(None) => Liveness::Dead,
+        Ok(Some((_, line))) if line.is_dead() && !has_running_threads(process.pid) => Liveness::Dead,
+        Ok(Some((_, line))) if line.is_stopped() => Liveness::Suspended,
+        Ok(Some(_)) | Err(_) => Liveness::Alive,
     }
+}
 
-    /// Whether it was started by `of`, or by one whom that started, and so on. It is not its own descendant.
-    pub fn is_descendant(&self, of: &ProcessId) -> bool {
-        let is_there = matches!(self.entry(), Ok(Some(_)));
-        is_there && super::ancestors(self.pid).iter().any(|above| above.is_same(of))
-    }
+/// Whether `process` was started by `ancestor`, or by one whom that started, and so on. It is not its own descendant.
+pub fn is_descendant(process: &ProcessId, ancestor: &ProcessId) -> bool {
+    let is_there = matches!(find_entry(process), Ok(Some(_)));
+    is_there && super::ancestors(process.pid).iter().any(|above| above.is_same(ancestor))
+}
 
-    /// Whether both are one. Its user may have changed in between.
-    pub fn is_same(&self, other: &ProcessId) -> bool {
-        (self.pid, self.started, &self.boot) == (other.pid, other.started, &other.boot)
+/// What the system tells of a process. `None` if it is gone for certain.
+pub(super) fn find_entry(process: &ProcessId) -> io::Result<Option<(ProcEntry, ProcessStat)>> {
+    if boot()? != process.boot {
+        return Ok(None);
     }
+    let found = ProcEntry::of(process.pid).and_then(|entry| entry.stat().map(|line| (entry, line)));
+    match found {
+        Ok((entry, line)) => Ok((line.started == process.started).then_some((entry, line))),
+        Err(error) if is_gone(&error) => Ok(None),
+        Err(error) => Err(error),
+    }
+}
 
-    /// What the system tells of it. `None` if it is gone for certain.
-    pub(super) fn entry(&self) -> io::Result<Option<(ProcEntry, ProcessStat)>> {
-        if boot()? != self.boot {
-            return Ok(None);
-        }
-        let found = ProcEntry::of(self.pid).and_then(|entry| entry.stat().map(|line| (entry, line)));
-        match found {
-            Ok((entry, line)) => Ok((line.started == self.started).then_some((entry, line))),
-            Err(error) if is_gone(&error) => Ok(None),
-            Err(error) => Err(error),
-        }
-    }
-
-    /// A process whose first thread has ended looks like one that is over. While other threads run, it is not.
-    fn has_running_threads(&self) -> bool {
-        let threads = numeric_entries(&format!("/proc/{}/task", self.pid));
-        threads.into_iter().filter(|thread| *thread != self.pid).any(|thread| {
-            let line = fs::read(format!("/proc/{}/task/{thread}/stat", self.pid)).ok();
-            line.and_then(|line| ProcessStat::parse(&line)).is_some_and(|line| !line.is_dead())
-        })
-    }
+/// A process whose first thread has ended looks like one that is over. While other threads run, it is not.
+fn has_running_threads(pid: u32) -> bool {
+    let threads = numeric_entries(&format!("/proc/{pid}/task"));
+    threads.into_iter().filter(|thread| *thread != pid).any(|thread| {
+        let line = fs::read(format!("/proc/{pid}/task/{thread}/stat")).ok();
+        line.and_then(|line| ProcessStat::parse(&line)).is_some_and(|line| !line.is_dead())
+    })
 }
 
 /// Whether this says that there is no such process: not found, or gone while it was looked at.
@@ -100,13 +78,15 @@ fn is_gone(error: &io::Error) -> bool {
 }
 
 /// The id of this boot. It cannot change while this process runs.
-fn boot() -> io::Result<&'static str> {
-    static BOOT: OnceLock<String> = OnceLock::new();
+fn boot() -> io::Result<BootId> {
+    static BOOT: OnceLock<BootId> = OnceLock::new();
     if let Some(boot) = BOOT.get() {
-        return Ok(boot);
+        return Ok(*boot);
     }
-    let boot = fs::read_to_string("/proc/sys/kernel/random/boot_id")?.trim().to_owned();
-    Ok(BOOT.get_or_init(|| boot))
+    let boot = BootId::parse(fs::read_to_string("/proc/sys/kernel/random/boot_id")?.trim());
+    let boot =
+        boot.ok_or_else(|| io::Error::new(io::ErrorKind::InvalidData, "the id of this boot is no UUID"))?;
+    Ok(*BOOT.get_or_init(|| boot))
 }
 
 /// The number in `pid:[4026531836]`.

@@ -11,7 +11,7 @@ mod process_tree;
 
 pub use agent_detection::{Ancestor, choose_agent, detect_agent};
 pub use agent_process::{AgentProcess, adopts_reparented_children, ancestor_agent, nearest_known_agent};
-pub use identity::{Liveness, ProcessId};
+pub use identity::{Liveness, is_descendant, liveness, of, own};
 pub use proc_table::{ProcessStat, foreground_process_group, process_of_thread, start_time};
 pub use process_tree::{
     ProcessExitWatch, WriterProcess, ancestors, descendants, open_for_writing, writers_of,

@@ -7,8 +7,9 @@ use std::os::unix::fs::MetadataExt as _;
 
 use rustix::fs::OFlags;
 use rustix::process::{Pid, PidfdFlags, geteuid, pidfd_open};
+use tenure_core::kernel::ProcessId;
 
-use super::identity::{Liveness, ProcessId};
+use super::identity::{Liveness, find_entry, from_entry, liveness};
 use super::proc_table::{ProcEntry, ProcessStat, all_pids};
 
 /// Deeper than any real chain of processes. A table that changes while it is read must not lead in a circle.
@@ -32,7 +33,7 @@ pub(super) fn ancestors_with_stat(pid: u32) -> Vec<(ProcessId, ProcEntry, Proces
         if line.started > child.started {
             break;
         }
-        let Ok(process) = ProcessId::from_entry(child.parent, &entry, &line) else { break };
+        let Ok(process) = from_entry(child.parent, &entry, &line) else { break };
         below = Some(line.clone());
         found.push((process, entry, line));
     }
@@ -48,7 +49,7 @@ pub fn descendants(process: &ProcessId) -> Vec<u32> {
         }
     }
     // Looked at last: as long as it is there, its pid was its own all the while.
-    if !matches!(process.entry(), Ok(Some(_))) {
+    if !matches!(find_entry(process), Ok(Some(_))) {
         return Vec::new();
     }
     let mut found = Vec::new();
@@ -102,12 +103,10 @@ fn files_written_by(pid: u32, files: &HashSet<(u64, u64)>) -> Vec<WriterProcess>
     }
     let found = ProcEntry::of(pid).and_then(|entry| {
         let line = entry.stat()?;
-        Ok((ProcessId::from_entry(pid, &entry, &line)?, line.name))
+        Ok((from_entry(pid, &entry, &line)?, line.name))
     });
     let Ok((process, name)) = found else { return Vec::new() };
-    open.into_iter()
-        .map(|file| WriterProcess { file, process: process.clone(), name: name.clone() })
-        .collect()
+    open.into_iter().map(|file| WriterProcess { file, process, name: name.clone() }).collect()
 }
 
 /// Which of these files, by device and number, the process or any of its descendants has open for writing now. What cannot be
@@ -116,7 +115,7 @@ fn files_written_by(pid: u32, files: &HashSet<(u64, u64)>) -> Vec<WriterProcess>
 /// A file that was mapped into memory and then closed is not seen.
 pub fn open_for_writing(root: &ProcessId, files: &[(u64, u64)]) -> Vec<bool> {
     let mut open = vec![false; files.len()];
-    if files.is_empty() || !matches!(root.entry(), Ok(Some(_))) {
+    if files.is_empty() || !matches!(find_entry(root), Ok(Some(_))) {
         return open;
     }
     for pid in std::iter::once(root.pid).chain(descendants(root)) {
@@ -161,12 +160,12 @@ pub struct ProcessExitWatch(OwnedFd);
 
 impl ProcessExitWatch {
     /// Watches this process. `None` if it is dead already, or if no descriptor could be had: before anything is taken from
-    /// it, [`ProcessId::liveness`] says which.
+    /// it, [`liveness`] says which.
     pub fn of(process: &ProcessId) -> Option<ProcessExitWatch> {
         let pid = Pid::from_raw(i32::try_from(process.pid).ok()?)?;
         let watch = ProcessExitWatch(pidfd_open(pid, PidfdFlags::empty()).ok()?);
         // Only now: what has this pid and started then is the one that was opened, since it was there before.
-        (process.liveness() != Liveness::Dead).then_some(watch)
+        (liveness(process) != Liveness::Dead).then_some(watch)
     }
 }
 

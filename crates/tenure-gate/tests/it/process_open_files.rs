@@ -6,7 +6,8 @@ use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::process::{Child, ChildStdout, Command, Stdio};
 
-use tenure_gate::process::{ProcessId, open_for_writing};
+use tenure_core::kernel::ProcessId;
+use tenure_gate::process::{self, open_for_writing};
 
 fn identity(path: &Path) -> (u64, u64) {
     let about = fs::metadata(path).unwrap();
@@ -41,13 +42,13 @@ fn a_file_written_by_a_descendant_is_open_until_closed() {
     let script =
         "exec 3>>appended 4<read 5<>both; echo ready; read line; exec 3>&- 5>&-; echo closed; read line";
     let (mut child, mut stdout) = nested_shell(folder.path(), script);
-    let root = ProcessId::of(child.id()).unwrap();
+    let root = process::of(child.id()).unwrap();
     next(&mut stdout);
     assert_eq!(open_for_writing(&root, &files), [true, false, true, false]);
     // It is the file that counts, not its name, and each place is answered.
     fs::rename(&paths[0], folder.path().join("renamed")).unwrap();
     assert_eq!(open_for_writing(&root, &[files[3], files[0], files[0]]), [false, true, true]);
-    let earlier = ProcessId { started: root.started - 1, ..root.clone() };
+    let earlier = ProcessId { started: root.started - 1, ..root };
     assert_eq!(open_for_writing(&earlier, &files[..1]), [false], "another one's files");
     child.stdin.as_mut().unwrap().write_all(b"\n").unwrap();
     next(&mut stdout);
@@ -64,11 +65,11 @@ fn files_open_in_unrelated_processes_are_not_reported() {
     let ours = fs::File::create(&path).unwrap();
     let (mut child, mut stdout) = nested_shell(folder.path(), "echo ready; read line");
     next(&mut stdout);
-    let root = ProcessId::of(child.id()).unwrap();
+    let root = process::of(child.id()).unwrap();
     assert_eq!(open_for_writing(&root, &[identity(&path)]), [false]);
-    assert_eq!(open_for_writing(&ProcessId::own().unwrap(), &[identity(&path)]), [true]);
+    assert_eq!(open_for_writing(&process::own().unwrap(), &[identity(&path)]), [true]);
     drop(ours);
-    assert_eq!(open_for_writing(&ProcessId::own().unwrap(), &[identity(&path)]), [false]);
+    assert_eq!(open_for_writing(&process::own().unwrap(), &[identity(&path)]), [false]);
     drop(child.stdin.take());
     child.wait().unwrap();
 }

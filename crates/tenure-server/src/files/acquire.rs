@@ -17,8 +17,8 @@ use super::guard_caller::{GuardRequest, UNNAMED};
 use super::local_process::LocalProcess;
 use super::resolve::RequestedPaths;
 use super::{
-    audit, blame, caller, last_activity, liveness, process_identity, resolve, spawn_blocking, submit,
-    verdict, watched_processes,
+    audit, blame, caller, last_activity, liveness, resolve, spawn_blocking, submit, verdict,
+    watched_processes,
 };
 use crate::app::App;
 use crate::http::auth::Caller;
@@ -149,7 +149,7 @@ pub(super) async fn register_sessions(
 
 /// The session without a name of the same process, if there is one.
 fn unnamed(app: &App, root: &FileSessionInfo) -> Result<Option<Holder>, HttpError> {
-    let Some(process) = process_identity::parse_process_key(&root.process) else { return Ok(None) };
+    let Some(process) = root.process.id() else { return Ok(None) };
     let id = Holder::parse(&caller::session_id(&root.agent, UNNAMED, &process))?;
     let is_there = id != root.id && app.registrar.read(|state| state.file_session(&id).is_some());
     Ok(is_there.then_some(id))

@@ -3,12 +3,11 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use tenure_core::kernel::{FileSessionInfo, Holder};
+use tenure_core::kernel::{FileSessionInfo, Holder, ProcessId};
 use tenure_gate::coding_agent::CodingAgent;
-use tenure_gate::process::{ProcessId, ancestor_agent};
+use tenure_gate::process::ancestor_agent;
 
 use super::local_process::LocalProcess;
-use super::process_identity;
 use crate::http::fields::Fields;
 use crate::http::response::HttpError;
 
@@ -64,7 +63,6 @@ impl HookIdentity {
     }
 
     pub(super) fn for_process(self, owner: &ProcessId) -> Result<ResolvedFileCaller, HttpError> {
-        let process = process_identity::process_key(owner);
         let root = session_id(&self.agent, &self.session, owner);
         let text = |text: &str| -> Arc<str> { text.into() };
         let introduction = |id: String, parent: Option<&str>, session: &str, task: Option<Arc<str>>| {
@@ -73,7 +71,7 @@ impl HookIdentity {
                 parent: parent.map(Holder::parse).transpose()?,
                 agent: text(&self.agent),
                 session: text(session),
-                process: text(&process),
+                process: (*owner).into(),
                 task,
             })
         };

@@ -13,7 +13,7 @@ use tenure_gate::paths::{FileKey, PathTarget, target_of, work_tree_of};
 
 use super::caller::{parse_absolute_path, take_string_list};
 use super::local_process::LocalProcess;
-use super::{blame, idle_release, liveness, process_identity, spawn_blocking, submit, view, violations};
+use super::{blame, idle_release, last_activity, liveness, spawn_blocking, submit, view, violations};
 use crate::app::App;
 use crate::http::auth::Caller;
 use crate::http::body::ManifestBody;
@@ -180,7 +180,7 @@ async fn held_by_views(
 
 /// The sessions in whose name a process commits: one, or none if no agent that is known is above it.
 fn committers(app: &App, local: LocalProcess, hint: Option<&str>) -> Vec<Holder> {
-    process_identity::find_session(app, &process_identity::ancestry(local.pid), hint).into_iter().collect()
+    last_activity::find_session(app, &last_activity::ancestry(local.pid), hint).into_iter().collect()
 }
 
 fn find(app: &App, committed: &CommitRequest) -> Result<Vec<HeldCommittedFile>, HttpError> {

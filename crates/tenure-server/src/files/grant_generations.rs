@@ -6,21 +6,22 @@ use std::fs::{self, File};
 use std::io;
 use std::os::unix::fs::{DirBuilderExt as _, FileExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
 use parking_lot::Mutex;
 use tenure_api::GrantGeneration;
-use tenure_core::kernel::{FileSession, Resource, Tick};
+use tenure_core::kernel::{FileSession, RecordedProcess, Resource, Tick};
 
 use super::file_event_observer::FileEventListener;
 
 /// Stands in the place of a process for all of them: its mark changes when a session gets a file.
-const ANY: &str = "any";
+fn any() -> RecordedProcess {
+    RecordedProcess::default()
+}
 
 /// The marks of all processes that a guard has asked for.
 pub(crate) struct GrantGenerations {
     folder: PathBuf,
-    files: Mutex<HashMap<Arc<str>, GenerationFile>>,
+    files: Mutex<HashMap<RecordedProcess, GenerationFile>>,
 }
 
 struct GenerationFile {
@@ -42,7 +43,7 @@ impl GrantGenerations {
     }
 
     /// The mark of a process. Nothing where none can be made: then a guard asks each time. It writes to the disk.
-    pub(super) fn generation_of(&self, process: &Arc<str>) -> Option<GrantGeneration> {
+    pub(super) fn generation_of(&self, process: &RecordedProcess) -> Option<GrantGeneration> {
         let mut marks = self.files.lock();
         if !marks.contains_key(process) {
             let mark = self.make(process).ok()?;
@@ -55,16 +56,16 @@ impl GrantGenerations {
     /// The mark that changes when any session gets a file. To be asked while the state is read, and once before, because it may
     /// write to the disk.
     pub(super) fn generation_of_any(&self) -> Option<GrantGeneration> {
-        self.generation_of(&ANY.into())
+        self.generation_of(&any())
     }
 
     /// Whether guards of this process rely on anything.
-    pub(super) fn is_tracked(&self, process: &str) -> bool {
+    pub(super) fn is_tracked(&self, process: &RecordedProcess) -> bool {
         self.files.lock().contains_key(process)
     }
 
     /// Nobody relies any longer on what this process was granted before.
-    pub(super) fn invalidate(&self, process: &str) {
+    pub(super) fn invalidate(&self, process: &RecordedProcess) {
         let mut marks = self.files.lock();
         let Some(mark) = marks.get_mut(process) else { return };
         mark.number = mark.number.wrapping_add(1);
@@ -75,16 +76,16 @@ impl GrantGenerations {
         }
     }
 
-    pub(super) fn remove(&self, process: &str) {
+    pub(super) fn remove(&self, process: &RecordedProcess) {
         self.invalidate(process);
         if let Some(mark) = self.files.lock().remove(process) {
             let _ = fs::remove_file(mark.path);
         }
     }
 
-    fn make(&self, process: &str) -> io::Result<GenerationFile> {
+    fn make(&self, process: &RecordedProcess) -> io::Result<GenerationFile> {
         fs::DirBuilder::new().recursive(true).mode(0o700).create(&self.folder)?;
-        let path = self.folder.join(blake3::hash(process.as_bytes()).to_hex().as_str());
+        let path = self.folder.join(blake3::hash(process.to_string().as_bytes()).to_hex().as_str());
         let mut options = File::options();
         let file = options.create_new(true).read(true).write(true).mode(0o600).open(&path)?;
         // From anywhere: no number of an earlier file of this name comes again.
@@ -96,7 +97,7 @@ impl GrantGenerations {
 
 impl FileEventListener for GrantGenerations {
     fn lease_began(&self) {
-        self.invalidate(ANY);
+        self.invalidate(&any());
     }
 
     fn lease_ended(&self, _: &Resource, session: &FileSession, _: Tick) {
@@ -112,6 +113,10 @@ impl FileEventListener for GrantGenerations {
 mod tests {
     use super::*;
 
+    fn process(text: &str) -> RecordedProcess {
+        RecordedProcess::parse(text).unwrap()
+    }
+
     fn read(standing: &GrantGeneration) -> Option<u64> {
         let bytes: [u8; 8] = fs::read(&standing.file).ok()?.try_into().ok()?;
         Some(u64::from_le_bytes(bytes))
@@ -122,17 +127,17 @@ mod tests {
     fn a_generation_changes_when_its_process_loses_a_lease() {
         let folder = tempfile::tempdir().unwrap();
         let standings = GrantGenerations::open(folder.path());
-        let (one, other): (Arc<str>, Arc<str>) = ("one".into(), "other".into());
+        let (one, other) = (process("one"), process("other"));
         let before = standings.generation_of(&one).unwrap();
         let beside = standings.generation_of(&other).unwrap();
         assert_eq!(read(&before), Some(before.mark));
         assert_eq!(standings.generation_of(&one), Some(before.clone()), "asked again, it is the same");
-        standings.invalidate("one");
+        standings.invalidate(&process("one"));
         assert_ne!(read(&before), Some(before.mark));
         assert_eq!(read(&beside), Some(beside.mark), "somebody else's stays");
         let after = standings.generation_of(&one).unwrap();
         assert_eq!(read(&after), Some(after.mark));
-        standings.remove("one");
+        standings.remove(&process("one"));
         assert_eq!(read(&after), None);
     }
 
@@ -143,7 +148,7 @@ mod tests {
         let standings = GrantGenerations::open(folder.path());
         let before = standings.generation_of_any().unwrap();
         assert_eq!(read(&before), Some(before.mark));
-        standings.invalidate("one");
+        standings.invalidate(&process("one"));
         assert_eq!(read(&before), Some(before.mark));
         standings.lease_began();
         assert_ne!(read(&before), Some(before.mark));
@@ -152,10 +157,10 @@ mod tests {
     #[test]
     fn generations_of_an_earlier_server_are_invalid() {
         let folder = tempfile::tempdir().unwrap();
-        let standing = GrantGenerations::open(folder.path()).generation_of(&"one".into()).unwrap();
+        let standing = GrantGenerations::open(folder.path()).generation_of(&process("one")).unwrap();
         let reader = File::open(&standing.file).unwrap();
         let next = GrantGenerations::open(folder.path());
         assert_eq!(rustix::fs::fstat(&reader).unwrap().st_nlink, 0, "who reads on sees that it is gone");
-        assert_ne!(next.generation_of(&"one".into()).unwrap().mark, standing.mark);
+        assert_ne!(next.generation_of(&process("one")).unwrap().mark, standing.mark);
     }
 }

@@ -3,13 +3,13 @@
 use std::sync::Arc;
 
 use tenure_api::{Code, GrantGeneration};
-use tenure_core::kernel::FileSessionInfo;
+use tenure_core::kernel::{FileSessionInfo, ProcessId};
 use tenure_gate::coding_agent::CodingAgent;
-use tenure_gate::process::{ProcessId, nearest_known_agent, process_of_thread};
+use tenure_gate::process::{self, nearest_known_agent, process_of_thread};
 
 use super::caller::{HookIdentity, ResolvedFileCaller};
 use super::local_process::LocalProcess;
-use super::{last_activity, process_identity, spawn_blocking};
+use super::{last_activity, spawn_blocking};
 use crate::app::App;
 use crate::http::fields::Fields;
 use crate::http::response::HttpError;
@@ -50,10 +50,12 @@ impl GuardRequest {
     ) -> Result<(ResolvedFileCaller, Option<GrantGeneration>), HttpError> {
         let (own, guarded, spoken) = (app.clone(), *self, spoken.clone());
         spawn_blocking(move || {
-            let guard = ProcessId::of(local.pid).map_err(|_| gone("the guard that asks"))?;
+            let guard = process::of(local.pid).map_err(|_| gone("the guard that asks"))?;
             for _ in 0..TRIES {
                 let file_caller = find(&own, &guard, guarded, &spoken)?;
-                own.files.guards.record(&file_caller.own.process, &guard);
+                if let Some(owner) = file_caller.own.process.id() {
+                    own.files.guards.record(&owner, &guard);
+                }
                 let standing = own.files.grant_generations.generation_of(&file_caller.own.process);
                 // Another session may have been heard of before the mark was read: then the mark would stand for that one.
                 if find(&own, &guard, guarded, &spoken)?.own.id == file_caller.own.id {
@@ -70,9 +72,9 @@ impl GuardRequest {
 pub(super) async fn register_guard(app: &Arc<App>, local: LocalProcess) -> Result<(), HttpError> {
     let own = app.clone();
     spawn_blocking(move || {
-        let guard = ProcessId::of(local.pid).map_err(|_| gone("the guard that asks"))?;
+        let guard = process::of(local.pid).map_err(|_| gone("the guard that asks"))?;
         if let Some((owner, _)) = nearest_known_agent(local.pid) {
-            own.files.guards.record(&process_identity::process_key(&owner), &guard);
+            own.files.guards.record(&owner, &guard);
         }
         Ok(())
     })
@@ -87,8 +89,8 @@ fn find(
 ) -> Result<ResolvedFileCaller, HttpError> {
     // A thread is of its process.
     let leader = process_of_thread(guarded.process).ok_or_else(|| gone("the process that is meant"))?;
-    let process = ProcessId::of(leader).map_err(|_| gone("the process that is meant"))?;
-    if !process.is_descendant(guard) {
+    let process = process::of(leader).map_err(|_| gone("the process that is meant"))?;
+    if !process::is_descendant(&process, guard) {
         return Err(HttpError::invalid("process", "is not below the guard that asks"));
     }
     let Some((owner, agent)) = owner_of(app, guard, leader, guarded.orphan)? else {
@@ -111,7 +113,7 @@ fn find(
                 parent: session.parent,
                 agent: session.agent,
                 session: session.session,
-                process: process_identity::process_key(&owner).into(),
+                process: owner.into(),
                 task: None,
             };
             Ok(ResolvedFileCaller { own, above: Vec::new() })

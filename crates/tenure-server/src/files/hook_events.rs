@@ -123,7 +123,7 @@ pub(super) async fn report_event(
 /// which is waited for in the same way.
 async fn end(app: &Arc<App>, file_caller: &ResolvedFileCaller, detail: &str) {
     let (session, process) = (file_caller.own.id.clone(), file_caller.own.process.clone());
-    if app.files.guards.guards_of(&process).is_empty() {
+    if process.id().is_none_or(|process| app.files.guards.guards_of(&process).is_empty()) {
         liveness::end(app, vec![session], FileSessionEnd::Ended, detail).await;
         return;
     }

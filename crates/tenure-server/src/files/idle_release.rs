@@ -5,12 +5,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tenure_core::kernel::{
-    Command, FileCommand, FileSession, FileSessionEnd, Holder, KernelState, Resource, Tick,
+    Command, FileCommand, FileSession, FileSessionEnd, Holder, KernelState, RecordedProcess, Resource, Tick,
 };
 use tenure_gate::process::open_for_writing;
 use tokio::sync::{Notify, RwLock, RwLockWriteGuard};
 
-use super::{FilesApi, liveness, process_identity, watched_processes};
+use super::{FilesApi, liveness, watched_processes};
 use crate::app::App;
 
 /// How often is looked again at what could not be let go of yet.
@@ -118,7 +118,7 @@ pub(super) async fn lock_all(turns: &[Arc<RwLock<()>>]) -> Vec<RwLockWriteGuard<
     had
 }
 
-fn processes_of(app: &App, sessions: &[Holder]) -> BTreeSet<Arc<str>> {
+fn processes_of(app: &App, sessions: &[Holder]) -> BTreeSet<RecordedProcess> {
     app.registrar.read(|state| {
         let process = |id: &Holder| state.file_session(id).map(|session| session.process.clone());
         sessions.iter().filter_map(process).collect()
@@ -140,7 +140,7 @@ pub(super) async fn invalidate_grants(app: &App, sessions: &[Holder]) {
 /// What the process of a session, or one that it started, still has open for writing.
 pub(super) fn resources_open_for_writing(app: &App, session: &Holder) -> Vec<Resource> {
     let found = app.registrar.read(|state: &KernelState| {
-        let process = process_identity::parse_process_key(&state.file_session(session)?.process)?;
+        let process = state.file_session(session)?.process.id()?;
         let held: Vec<Resource> =
             state.leases_of_holder(session).map(|lease| lease.resource.clone()).collect();
         Some((process, held))
@@ -150,7 +150,7 @@ pub(super) fn resources_open_for_writing(app: &App, session: &Holder) -> Vec<Res
         held.iter().filter_map(|name| Some((FilesApi::identity_of(app, name)?, name))).collect();
     let identities: Vec<_> = known.iter().map(|(identity, _)| *identity).collect();
     // What goes on in the background of a guard is no longer below the agent.
-    let guards = app.files.guards.guards_of(&process_identity::process_key(&process));
+    let guards = app.files.guards.guards_of(&process);
     let mut open = open_for_writing(&process, &identities);
     for guard in guards {
         let more = open_for_writing(&guard, &identities);
@@ -168,7 +168,7 @@ pub(super) fn resources_open_for_writing(app: &App, session: &Holder) -> Vec<Res
 #[cfg(test)]
 mod tests {
     use tenure_core::kernel::FileSessionActivity;
-    use tenure_gate::process::ProcessId;
+    use tenure_gate::process;
 
     use super::super::watched_processes::tests::{
         record_activity, session, start_server, wait_until_session_ended,
@@ -178,7 +178,7 @@ mod tests {
     async fn a_subagent_that_outlived_its_turn_is_ended_later() {
         let folder = tempfile::tempdir().unwrap();
         let server = start_server(folder.path()).await;
-        let (app, own) = (server.app(), ProcessId::own().unwrap());
+        let (app, own) = (server.app(), process::own().unwrap());
         record_activity(app, session("claude/one", None, &own), FileSessionActivity::Active).await;
         record_activity(
             app,

@@ -5,12 +5,13 @@ use std::sync::Arc;
 
 use tenure_api::Code;
 use tenure_core::kernel::{
-    Command, CommandOutcome, FileCommand, FileOutcome, FileSessionEnd, Holder, KernelState, Tick,
+    Command, CommandOutcome, FileCommand, FileOutcome, FileSessionEnd, Holder, KernelState, RecordedProcess,
+    Tick,
 };
-use tenure_gate::process::Liveness;
+use tenure_gate::process::{self, Liveness};
 use tenure_registrar::Reply;
 
-use super::{guards, process_identity, submit};
+use super::{guards, submit};
 use crate::app::App;
 use crate::http::auth::Caller;
 use crate::http::response::HttpError;
@@ -64,8 +65,8 @@ pub(super) async fn execute_with_liveness_checks(
 }
 
 /// Whether the process of a session lives. One that stands still does.
-pub(super) fn is_alive(process: &str) -> bool {
-    process_identity::parse_process_key(process).is_some_and(|process| process.liveness() != Liveness::Dead)
+pub(super) fn is_alive(process: &RecordedProcess) -> bool {
+    process.id().is_some_and(|process| process::liveness(&process) != Liveness::Dead)
 }
 
 /// Ends sessions. Says whether that is in the ledger.
@@ -76,8 +77,8 @@ pub(super) async fn end(app: &App, sessions: Vec<Holder>, end: FileSessionEnd, d
     matches!(response.reply, Reply::Answered { answer: CommandOutcome::File(_), .. })
 }
 
-pub(super) fn sessions_by_process(state: &KernelState) -> BTreeMap<Arc<str>, Vec<Holder>> {
-    let mut found: BTreeMap<Arc<str>, Vec<Holder>> = BTreeMap::new();
+pub(super) fn sessions_by_process(state: &KernelState) -> BTreeMap<RecordedProcess, Vec<Holder>> {
+    let mut found: BTreeMap<RecordedProcess, Vec<Holder>> = BTreeMap::new();
     for session in state.file_sessions() {
         found.entry(session.process.clone()).or_default().push(session.id.clone());
     }

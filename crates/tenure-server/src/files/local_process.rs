@@ -3,9 +3,9 @@
 use axum::extract::FromRequestParts;
 use axum::http::request::Parts;
 use tenure_api::Code;
-use tenure_gate::process::{self, ProcessId};
+use tenure_core::kernel::ProcessId;
+use tenure_gate::process;
 
-use super::process_identity;
 use crate::app::App;
 use crate::http::accept::Peer;
 use crate::http::response::HttpError;
@@ -34,17 +34,14 @@ impl LocalProcess {
     /// Refuses what only a person may do to whoever is, or was started by, a coding agent that is known here. Else an agent
     /// that was denied would open the gate by itself.
     pub(crate) fn require_human(self, app: &App) -> Result<(), HttpError> {
-        let agents: Vec<ProcessId> = app.registrar.read(|state| {
-            state
-                .file_sessions()
-                .filter_map(|session| process_identity::parse_process_key(&session.process))
-                .collect()
-        });
+        let agents: Vec<ProcessId> = app
+            .registrar
+            .read(|state| state.file_sessions().filter_map(|session| session.process.id()).collect());
         if agents.is_empty() {
             return Ok(());
         }
         // Who cannot be looked at is not taken for a person: an agent could send its question and be gone.
-        let own = ProcessId::of(self.pid).map_err(|_| unseen())?;
+        let own = process::of(self.pid).map_err(|_| unseen())?;
         let line: Vec<ProcessId> = std::iter::once(own).chain(process::ancestors(self.pid)).collect();
         let is_agent = line.iter().any(|process| agents.iter().any(|agent| agent.is_same(process)));
         if !is_agent {

@@ -36,7 +36,6 @@ mod list;
 mod liveness;
 mod local_process;
 mod process_exit;
-mod process_identity;
 mod resolve;
 mod settings;
 mod verdict;

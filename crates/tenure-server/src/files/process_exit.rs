@@ -115,14 +115,14 @@ impl ExitWatcherShared {
 
 #[cfg(test)]
 mod tests {
-    use tenure_gate::process::ProcessId;
+    use tenure_gate::process;
 
     use super::*;
 
     #[tokio::test]
     async fn watch_returns_nothing_after_the_thread_has_ended() {
         let watcher = ProcessExitWatcher::default();
-        let own = || ProcessExitWatch::of(&ProcessId::own().unwrap()).unwrap();
+        let own = || ProcessExitWatch::of(&process::own().unwrap()).unwrap();
         let receiver = watcher.watch(own()).unwrap();
         let shared = watcher.shared().unwrap();
         shared.state.lock().is_closed = true;

@@ -5,7 +5,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use tenure_api::{FileVerdict, FileVerdictKind};
-use tenure_core::kernel::{FileOutcome, HeldFile, Holder, Resource, Tick, Ticket, UncommittedFile};
+use tenure_core::kernel::{
+    FileOutcome, HeldFile, Holder, RecordedProcess, Resource, Tick, Ticket, UncommittedFile,
+};
 use tenure_gate::git;
 use tenure_gate::paths::FileKey;
 
@@ -18,7 +20,7 @@ use crate::http::response::HttpError;
 /// What is said to a session that asked for these files at `now`; `whole` if it would replace their content.
 pub(super) async fn file_verdict(
     app: &Arc<App>,
-    (session, process): (&Holder, &str),
+    (session, process): (&Holder, &RecordedProcess),
     files: Vec<FileKey>,
     whole: bool,
     (answer, now): (FileOutcome, Tick),

@@ -3,9 +3,8 @@
 use tenure_api::{FileOwner, FileView, FileWaiter, HeldFileView, UncommittedFile};
 use tenure_core::kernel::{self, Holder, KernelState, LeaseView, Resource, RetryTicket, Tick, Ticket};
 use tenure_gate::paths::FileKey;
-use tenure_gate::process::Liveness;
+use tenure_gate::process::{self, Liveness};
 
-use super::process_identity;
 use crate::app::App;
 use crate::clock::tick_to_rfc3339;
 
@@ -31,8 +30,8 @@ pub(super) fn root(app: &App, resource: &Resource) -> Option<String> {
 
 /// Whoever it is, as it is now. It looks at the process.
 pub(super) fn owner(owner: &kernel::FileOwner) -> FileOwner {
-    let process = process_identity::parse_process_key(&owner.process);
-    let liveness = process.as_ref().map_or(Liveness::Dead, |process| process.liveness());
+    let process = owner.process.id();
+    let liveness = process.as_ref().map_or(Liveness::Dead, process::liveness);
     FileOwner {
         agent: owner.agent.to_string(),
         session: if owner.session.is_empty() {

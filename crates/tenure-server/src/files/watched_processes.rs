@@ -5,11 +5,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use parking_lot::Mutex;
-use tenure_core::kernel::FileSessionEnd;
+use tenure_core::kernel::{FileSessionEnd, RecordedProcess};
 use tenure_gate::process::ProcessExitWatch;
 
 use super::process_exit::ProcessExitWatcher;
-use super::{guards, liveness, process_identity};
+use super::{guards, liveness};
 use crate::app::App;
 
 /// How often is looked where the system tells nobody.
@@ -19,16 +19,16 @@ const RETRY_DELAY: Duration = Duration::from_secs(1);
 
 #[derive(Default)]
 pub(super) struct WatchedProcesses {
-    processes: Mutex<HashSet<Arc<str>>>,
+    processes: Mutex<HashSet<RecordedProcess>>,
     exit_watcher: ProcessExitWatcher,
 }
 
 impl WatchedProcesses {
-    fn begin(&self, process: &Arc<str>) -> bool {
+    fn begin(&self, process: &RecordedProcess) -> bool {
         self.processes.lock().insert(process.clone())
     }
 
-    fn finish(&self, process: &Arc<str>) {
+    fn finish(&self, process: &RecordedProcess) {
         self.processes.lock().remove(process);
     }
 }
@@ -54,19 +54,19 @@ pub(crate) async fn start(app: &Arc<App>) {
 /// Watches every process that the ledger knows of and nobody watches: whoever asked may have hung up before it was watched, or
 /// its process may have ended just before its session was known.
 pub(super) fn watch_all(app: &Arc<App>) {
-    let known: BTreeSet<Arc<str>> =
+    let known: BTreeSet<RecordedProcess> =
         app.registrar.read(|state| state.file_sessions().map(|session| session.process.clone()).collect());
     known.iter().for_each(|process| watch(app, process));
 }
 
 /// Watches the process of a session, unless it is watched.
-pub(super) fn watch(app: &Arc<App>, process: &Arc<str>) {
+pub(super) fn watch(app: &Arc<App>, process: &RecordedProcess) {
     if app.files.watched_processes.begin(process) {
         tokio::spawn(watch_until_exit(app.clone(), process.clone()));
     }
 }
 
-async fn watch_until_exit(app: Arc<App>, process: Arc<str>) {
+async fn watch_until_exit(app: Arc<App>, process: RecordedProcess) {
     let ended = async {
         loop {
             wait_for_exit(&app, &process).await;
@@ -91,9 +91,8 @@ async fn watch_until_exit(app: Arc<App>, process: Arc<str>) {
 }
 
 /// Returns when a process is dead.
-async fn wait_for_exit(app: &App, process: &str) {
-    let watch =
-        process_identity::parse_process_key(process).and_then(|process| ProcessExitWatch::of(&process));
+async fn wait_for_exit(app: &App, process: &RecordedProcess) {
+    let watch = process.id().and_then(|process| ProcessExitWatch::of(&process));
     if let Some(exited) = watch.and_then(|watch| app.files.watched_processes.exit_watcher.watch(watch)) {
         let _ = exited.await;
     }
@@ -108,8 +107,10 @@ pub(super) mod tests {
     use std::path::Path;
     use std::process::Command as Program;
 
-    use tenure_core::kernel::{Command, FileCommand, FileSessionActivity, FileSessionInfo, Holder};
-    use tenure_gate::process::ProcessId;
+    use tenure_core::kernel::{
+        Command, FileCommand, FileSessionActivity, FileSessionInfo, Holder, ProcessId,
+    };
+    use tenure_gate::process;
     use tenure_ledger::{LedgerId, MemoryLedger};
 
     use super::*;
@@ -127,7 +128,7 @@ pub(super) mod tests {
             parent: parent.map(|parent| Holder::parse(parent).unwrap()),
             agent: "claude".into(),
             session: "one".into(),
-            process: process_identity::process_key(process).into(),
+            process: (*process).into(),
             task: None,
         }
     }
@@ -156,7 +157,7 @@ pub(super) mod tests {
         let server = start_server(folder.path()).await;
         let app = server.app();
         let mut child = Program::new("sleep").arg("1000").spawn().unwrap();
-        let process = ProcessId::of(child.id()).unwrap();
+        let process = process::of(child.id()).unwrap();
         child.kill().unwrap();
         child.wait().unwrap();
         // As if whoever asked had hung up right after that.

@@ -13,7 +13,8 @@ use rustix::fs::{FlockOperation, flock};
 use rustix::io::Errno;
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, connect, socket_with};
 use tenure_client::boot_microseconds as now;
-use tenure_gate::process::{Liveness, ProcessId};
+use tenure_core::kernel::ProcessId;
+use tenure_gate::process::{self, Liveness};
 use thiserror::Error;
 
 use super::detached_process;
@@ -105,7 +106,7 @@ pub async fn start(local: &LocalServer) -> Result<(), DaemonStartError> {
     }
     let daemon = spawn(&local.socket, log)?;
     while !is_listening(&local.socket) {
-        if daemon.liveness() == Liveness::Dead {
+        if process::liveness(&daemon) == Liveness::Dead {
             // The next one need not wait for us to look on.
             drop(lock);
             return listens_after_all(&local.socket, log).await;
@@ -169,7 +170,7 @@ fn spawn(socket: &Path, log: &Path) -> Result<ProcessId, DaemonStartError> {
     command.stdin(Stdio::null()).stderr(stderr);
     let output = command.output()?;
     let process = str::from_utf8(&output.stdout).ok().and_then(|text| text.trim().parse().ok());
-    ProcessId::of(process.ok_or_else(|| ended(log))?).map_err(|_| ended(log))
+    process::of(process.ok_or_else(|| ended(log))?).map_err(|_| ended(log))
 }
 
 fn ended(log: &Path) -> DaemonStartError {

@@ -2,7 +2,7 @@
 
 use tenure_core::kernel::{
     CommandOutcome, FileAcquire, FileCommand, FileOutcome, FileRequest, FileSessionActivity, FileSessionEnd,
-    FileSessionInfo, Holder, Nonce, Principal, Resource, Tick, Ticket,
+    FileSessionInfo, Holder, Nonce, Principal, RecordedProcess, Resource, Tick, Ticket,
 };
 
 use super::{FilesScenario, SECOND, ScenarioEvent};
@@ -70,7 +70,8 @@ impl SimulatedCodingAgent {
             parent: (actor == 1).then(|| self.id(0)),
             agent: if actor == GUARD_ACTOR { "guard" } else { "claude" }.into(),
             session: format!("{}", self.number).into(),
-            process: format!("boot/{}/{}", self.number, self.incarnation).into(),
+            process: RecordedProcess::parse(&format!("boot/{}/{}", self.number, self.incarnation))
+                .expect("a text"),
             task: None,
         }
     }

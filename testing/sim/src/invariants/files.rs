@@ -3,11 +3,10 @@
 //! its end or a person.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Arc;
 
 use tenure_core::kernel::{
-    ContentionNotice, Event, Fence, FileEvent, FileSessionEnd, Holder, IssuedLease, Resource,
-    RevocationCause, Tick, Ticket,
+    ContentionNotice, Event, Fence, FileEvent, FileSessionEnd, Holder, IssuedLease, RecordedProcess,
+    Resource, RevocationCause, Tick, Ticket,
 };
 use tenure_core::lease::ReleaseReason;
 
@@ -32,13 +31,13 @@ pub struct FilesModel {
     /// What was let go of by sessions that have to be over when this batch is.
     must_end: Vec<Holder>,
     /// Leases that have to go on in other hands when this batch is over: whose they were, and in which process.
-    transferred: BTreeMap<Fence, (Holder, Arc<str>)>,
+    transferred: BTreeMap<Fence, (Holder, RecordedProcess)>,
 }
 
 #[derive(Debug)]
 struct FileSessionModel {
     parent: Option<Holder>,
-    process: Arc<str>,
+    process: RecordedProcess,
     turn_ended_at: Option<Tick>,
 }
 

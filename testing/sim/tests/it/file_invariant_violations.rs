@@ -2,8 +2,8 @@
 
 use tenure_core::kernel::{
     BlockedReport, ContentionNotice, Event, Fence, FileEvent, FileOwner, FileSessionEnd, FileSessionInfo,
-    Holder, IssuedLease, Labels, LeaseMode, LeaseRequest, LeaseTerms, Nonce, Principal, Resource,
-    RetryTicketEnd, RevocationCause, Tick, TickDuration, Ticket,
+    Holder, IssuedLease, Labels, LeaseMode, LeaseRequest, LeaseTerms, Nonce, Principal, RecordedProcess,
+    Resource, RetryTicketEnd, RevocationCause, Tick, TickDuration, Ticket,
 };
 use tenure_core::lease::ReleaseReason;
 use tenure_sim::invariants::{LedgerModel, Violation};
@@ -53,7 +53,8 @@ fn file_event(event: FileEvent) -> Event {
 fn began(name: &str) -> Event {
     let none = || "x".into();
     let (id, parent) = (holder(name), name.rsplit_once('.').map(|(parent, _)| holder(parent)));
-    let session = FileSessionInfo { id, parent, agent: none(), session: none(), process: none(), task: None };
+    let process = RecordedProcess::default();
+    let session = FileSessionInfo { id, parent, agent: none(), session: none(), process, task: None };
     file_event(FileEvent::Began { session, at: at(0) })
 }
 

@@ -7,6 +7,7 @@ use super::fields::{MessageCodec, fields, message_codec, require_known, required
 use crate::kernel::file::{
     BlockedReport, ContentionNotice, FileEvent, FileOwner, FileSessionEnd, FileSessionInfo, RetryTicketEnd,
 };
+use crate::kernel::process_id::RecordedProcess;
 use crate::proto;
 use crate::rules::names::{InvalidInput, is_storable_text};
 
@@ -16,7 +17,7 @@ fields! {
             at: tick;
             session: flat FileSessionInfo {
                 id: id, parent: parent, agent: agent by decode_text, session: session_id by decode_text,
-                process: process by decode_text, task: task
+                process: process, task: task
             }
         }
         Seen as FileSeen { session: id, at: tick, task: task by |task: Option<_>| task.map(decode_text).transpose() }
@@ -43,7 +44,7 @@ fields! {
 
 fields! {
     FileOwner as FileOwner {
-        holder: holder, agent: agent by decode_text, session: session_id by decode_text, process: process by decode_text,
+        holder: holder, agent: agent by decode_text, session: session_id by decode_text, process: process,
         task: task by decode_text
     }
 }
@@ -51,6 +52,7 @@ fields! {
 message_codec! {
     FileSessionEnd as String: |end| end.as_str().into(), |text| require_known("end", FileSessionEnd::parse(&text));
     RetryTicketEnd as String: |end| end.as_str().into(), |text| require_known("end", RetryTicketEnd::parse(&text));
+    RecordedProcess as String: |process| process.to_string(), |text| RecordedProcess::parse(&text);
     FileOwner as Option<proto::FileOwner>: |owner| Some(owner.to_message()), |owner| required("owner", owner);
     // One event has one form: what it is at is nothing where it is empty.
     Option<Arc<str>> as String: |task| task.as_deref().unwrap_or_default().into(),

@@ -72,7 +72,7 @@ pub(super) fn upsert_session(
 }
 
 fn check(session: &FileSessionInfo) -> Result<(), Rejection> {
-    let texts = [("agent", &session.agent), ("session", &session.session), ("process", &session.process)];
+    let texts = [("agent", &session.agent), ("session", &session.session)];
     let task = session.task.iter().map(|task| ("task", task));
     for (field, text) in texts.into_iter().chain(task) {
         if !is_storable_text(text) {

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use super::session::UncommittedFile;
 use crate::kernel::name::{Holder, Principal, Resource};
 use crate::kernel::newtypes::{Fence, Nonce, Tick, Ticket};
+use crate::kernel::process_id::RecordedProcess;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum FileCommand {
@@ -83,7 +84,7 @@ pub struct FileSessionInfo {
     pub agent: Arc<str>,
     /// What that agent calls the session.
     pub session: Arc<str>,
-    pub process: Arc<str>,
+    pub process: RecordedProcess,
     /// What it is at now; nothing leaves that as it was.
     pub task: Option<Arc<str>>,
 }

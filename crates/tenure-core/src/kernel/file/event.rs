@@ -126,6 +126,6 @@ impl FileSessionInfo {
     /// How many bytes its names have, but for what it is at.
     pub(crate) fn byte_size(&self) -> usize {
         let parent = self.parent.as_ref().map_or(0, |parent| parent.as_str().len());
-        self.id.as_str().len() + parent + self.agent.len() + self.session.len() + self.process.len()
+        self.id.as_str().len() + parent + self.agent.len() + self.session.len() + self.process.byte_size()
     }
 }

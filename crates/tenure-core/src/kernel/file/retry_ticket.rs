@@ -5,6 +5,7 @@ use std::sync::Arc;
 use crate::kernel::lease_request::LeaseRequest;
 use crate::kernel::name::Holder;
 use crate::kernel::newtypes::{Tick, Ticket};
+use crate::kernel::process_id::RecordedProcess;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RetryTicket {
@@ -41,8 +42,8 @@ pub struct FileOwner {
     pub agent: Arc<str>,
     /// What that agent calls the session; may be empty.
     pub session: Arc<str>,
-    /// Its process; may be empty.
-    pub process: Arc<str>,
+    /// Empty if it is none of a file session.
+    pub process: RecordedProcess,
     /// What it was at; may be empty.
     pub task: Arc<str>,
 }
@@ -51,11 +52,17 @@ impl FileOwner {
     /// Somebody of whom nothing but its name is known.
     pub fn from_holder(holder: Holder) -> FileOwner {
         let none = || Arc::from("");
-        FileOwner { holder, agent: none(), session: none(), process: none(), task: none() }
+        FileOwner {
+            holder,
+            agent: none(),
+            session: none(),
+            process: RecordedProcess::default(),
+            task: none(),
+        }
     }
 
     pub(crate) fn byte_size(&self) -> usize {
-        let texts = self.agent.len() + self.session.len() + self.process.len() + self.task.len();
+        let texts = self.agent.len() + self.session.len() + self.process.byte_size() + self.task.len();
         self.holder.as_str().len() + texts
     }
 }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use super::retry_ticket::FileOwner;
 use crate::kernel::name::Holder;
 use crate::kernel::newtypes::Tick;
+use crate::kernel::process_id::RecordedProcess;
 
 /// A session of a coding agent that lives, or a subagent of one.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -17,8 +18,8 @@ pub struct FileSession {
     pub agent: Arc<str>,
     /// What that agent calls the session.
     pub session: Arc<str>,
-    /// The process that lives as long as it does, as those say who know processes.
-    pub process: Arc<str>,
+    /// The process whose end is the end of the session.
+    pub process: RecordedProcess,
     /// What it is at, for people; may be empty.
     pub task: Arc<str>,
     pub began_at: Tick,

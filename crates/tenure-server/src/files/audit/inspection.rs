@@ -7,17 +7,17 @@ use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use tenure_core::kernel::{Holder, KernelState, Resource, Tick};
+use tenure_core::kernel::{Holder, KernelState, ProcessId, RecordedProcess, Resource, Tick};
 use tenure_gate::git;
 use tenure_gate::paths::{WorkTree, resource_of_name};
-use tenure_gate::process::{ProcessId, adopts_reparented_children, start_time, writers_of};
+use tenure_gate::process::{adopts_reparented_children, start_time, writers_of};
 use tenure_gate::syscall_effects::is_temporary_name;
 use tenure_gate::watch::ChangeKind;
 
 use super::pending_changes::{ObservedWriter, PendingChange, PendingChanges};
 use super::violation::{ChangeEvidence, Violation, WriterCandidate, WriterOrigin, find_violation};
 use crate::app::App;
-use crate::files::{process_identity, resolve};
+use crate::files::{last_activity, resolve};
 
 /// The most files of which is looked at once who has them open.
 const MAX_INSPECTED: usize = 1_000;
@@ -39,14 +39,14 @@ pub(super) fn find_writers(app: &App, tree: &WorkTree, pending: &parking_lot::Mu
         let found = match seen.get(&pid) {
             Some(found) => found.clone(),
             None => {
-                let line = process_identity::ancestry(pid);
+                let line = last_activity::ancestry(pid);
                 let adopted = line.windows(2).find(|pair| adopts_reparented_children(pair[1].pid));
-                let adopted = adopted.map(|pair| pair[0].clone());
+                let adopted = adopted.map(|pair| pair[0]);
                 // Who ended while it was looked at has lost its parents: nobody can say whose it was, and nobody is accused.
                 if start_time(pid) != Some(writer.process.started) {
                     continue;
                 }
-                let session = process_identity::find_session(app, &line, None);
+                let session = last_activity::find_session(app, &line, None);
                 let found = Arc::new(ObservedWriter {
                     pid,
                     name: writer.name,
@@ -113,20 +113,15 @@ fn is_exempt(tree: &WorkTree, path: &Path, noted: &PendingChange) -> bool {
     is_temporary || is_gits || noted.is_transient() || is_folder() || is_elsewhere()
 }
 
-enum OwnerProcess {
-    /// That of a session in this process.
-    Known(ProcessId),
-    Unknown,
-}
-
-/// The name of what changed in the ledger, and who has it or had it a moment ago. Nothing if it is no file of a tree.
+/// The name in the ledger of what changed, and the process of its owner, or of the one a moment ago. Nothing if it is no file of
+/// a tree.
 fn owner_of(
     app: &App,
     tree: &WorkTree,
     path: &Path,
     kind: ChangeKind,
     now: Tick,
-) -> Option<(Resource, Option<OwnerProcess>)> {
+) -> Option<(Resource, Option<RecordedProcess>)> {
     let whole = tree.root.join(path);
     let about = fs::symlink_metadata(&whole).ok();
     // A name that is gone, or a link, is changed itself, and not what it leads to.
@@ -136,57 +131,46 @@ fn owner_of(
         Some(file) => resolve::names(&file).ok()?,
         None => vec![Resource::parse(&resource_of_name(tree, path)).ok()?],
     };
-    let process = |text: &str| {
-        process_identity::parse_process_key(text).map_or(OwnerProcess::Unknown, OwnerProcess::Known)
-    };
     let ended = &app.files.audit.recently_ended;
     let owner = if kind == ChangeKind::FolderMovedOut {
         let prefix = format!("{}/", names.first()?.as_str());
         let held = app.registrar.read(|state| {
             let mut held = state.file_sessions().flat_map(|session| state.leases_of_holder(&session.id));
             let below = held.find(|lease| lease.resource.as_str().starts_with(&prefix))?;
-            Some(process_text(state, below.holder))
+            Some(process_of(state, below.holder))
         });
         held.or_else(|| ended.last_process_below(&prefix, now))
     } else {
         let held = app.registrar.read(|state| {
             let holder = names.iter().find_map(|name| Some(state.file_lease(name)?.2))?;
-            Some(process_text(state, holder))
+            Some(process_of(state, holder))
         });
         held.or_else(|| names.iter().find_map(|name| ended.last_process(name, now)))
     };
-    Some((names.into_iter().next()?, owner.map(|text| process(&text))))
+    Some((names.into_iter().next()?, owner))
 }
 
 /// The process of a holder; empty if it is no session.
-fn process_text(state: &KernelState, holder: &Holder) -> Arc<str> {
-    state.file_session(holder).map_or_else(|| "".into(), |session| session.process.clone())
+fn process_of(state: &KernelState, holder: &Holder) -> RecordedProcess {
+    state.file_session(holder).map(|session| session.process.clone()).unwrap_or_default()
 }
 
-fn suspect(app: &App, writer: &ObservedWriter, owner: Option<&OwnerProcess>) -> WriterCandidate {
+fn suspect(app: &App, writer: &ObservedWriter, owner: Option<&RecordedProcess>) -> WriterCandidate {
     let is_above = |process: &ProcessId| writer.ancestry.iter().any(|above| above.is_same(process));
-    let origin = match owner {
+    let origin = match owner.map(RecordedProcess::id) {
         // What goes on in the background of a guard is no longer below its owner.
-        Some(OwnerProcess::Known(process))
-            if is_above(process)
-                || app
-                    .files
-                    .guards
-                    .guards_of(&process_identity::process_key(process))
-                    .iter()
-                    .any(is_above) =>
+        Some(Some(process))
+            if is_above(&process) || app.files.guards.guards_of(&process).iter().any(is_above) =>
         {
             WriterOrigin::Owner
         }
         // Who left its owner's side (`setsid`, `nohup … &`) cannot be told from somebody else's; but it began after its owner did.
-        Some(OwnerProcess::Known(process))
-            if writer.session.is_none() && may_be_orphan_of(writer, process) =>
-        {
+        Some(Some(process)) if writer.session.is_none() && may_be_orphan_of(writer, &process) => {
             WriterOrigin::Unknown
         }
         // Nobody can be told from somebody who is not known.
-        Some(OwnerProcess::Unknown) => WriterOrigin::Owner,
-        Some(OwnerProcess::Known(_)) | None => WriterOrigin::Other,
+        Some(None) => WriterOrigin::Owner,
+        Some(Some(_)) | None => WriterOrigin::Other,
     };
     let ObservedWriter { pid, name, session, .. } = writer;
     WriterCandidate { pid: *pid, name: name.clone(), session: session.clone(), origin }

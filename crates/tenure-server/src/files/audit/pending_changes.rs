@@ -4,8 +4,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use tenure_core::kernel::Holder;
-use tenure_gate::process::ProcessId;
+use tenure_core::kernel::{Holder, ProcessId};
 use tenure_gate::watch::{ChangeKind, TreeChange};
 
 /// The most that waits to be judged. What is beyond is counted.

@@ -2,7 +2,8 @@
 
 use tenure_api::FileSessionView;
 use tenure_client::Error;
-use tenure_gate::process::{ProcessId, ancestors};
+use tenure_core::kernel::ProcessId;
+use tenure_gate::process::ancestors;
 
 use crate::client::with_local_client;
 use crate::exit;

@@ -151,7 +151,7 @@ pub(super) fn file_fields(event: &FileEvent, time: impl Fn(Tick) -> String) -> V
             "parent": name(&session.parent),
             "agent": &*session.agent,
             "session": &*session.session,
-            "process": &*session.process,
+            "process": session.process.to_string(),
             "task": session.task.as_deref(),
         }}),
         FileEvent::Seen { session, task, .. } => {
@@ -197,7 +197,7 @@ fn of_owner(owner: &FileOwner) -> Value {
         "id": owner.holder.as_str(),
         "agent": &*owner.agent,
         "session": &*owner.session,
-        "process": &*owner.process,
+        "process": owner.process.to_string(),
         "task": &*owner.task,
     })
 }

@@ -5,9 +5,8 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use parking_lot::Mutex;
-use tenure_gate::process::{
-    Ancestor, ProcessId, detect_agent, nearest_known_agent, process_of_thread, start_time,
-};
+use tenure_core::kernel::ProcessId;
+use tenure_gate::process::{Ancestor, detect_agent, nearest_known_agent, process_of_thread, start_time};
 use tenure_gate::syscall_effects::ExecutedProgram;
 
 const MAX_THREADS: usize = 10_000;

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::fs;
 use std::os::unix::fs::MetadataExt as _;
 
-use tenure_gate::process::{ProcessId, ancestors, descendants, start_time, writers_of};
+use tenure_gate::process::{self, ancestors, descendants, start_time, writers_of};
 
 use super::attribution::CallOwner;
 use super::{SupervisorState, process_tree};
@@ -31,7 +31,7 @@ fn remaining_writers(watched: &SupervisorState, owner: CallOwner) -> Vec<u32> {
         .filter_map(|path| fs::metadata(path).ok())
         .map(|about| (about.dev(), about.ino()))
         .collect();
-    let Ok(own) = ProcessId::own() else { return Vec::new() };
+    let Ok(own) = process::own() else { return Vec::new() };
     let below = descendants(&own);
     let writers = writers_of(&files).into_iter().map(|writer| writer.process.pid);
     let is_remaining = |pid: &u32| {

@@ -4,7 +4,7 @@ use parking_lot::RwLock;
 use rustix::process::{
     Pid, Signal, WaitId, WaitIdOptions, WaitOptions, WaitStatus, kill_process, wait, waitid,
 };
-use tenure_gate::process::{ProcessId, ProcessStat, descendants};
+use tenure_gate::process::{self, ProcessStat, descendants};
 
 /// Held for reading by whoever waits for a process of its own; those that were watched are not waited for meanwhile.
 pub static OWN_PROCESSES: RwLock<()> = RwLock::new(());
@@ -37,14 +37,14 @@ pub fn without_concurrent_reaping<T>(work: impl FnOnce() -> T) -> T {
 }
 
 pub fn end_all_descendants() {
-    let Ok(own) = ProcessId::own() else { return };
+    let Ok(own) = process::own() else { return };
     end(descendants(&own));
 }
 
 /// Ends these, and whoever is below them.
 pub fn end_with_descendants(processes: Vec<u32>) {
     for pid in processes {
-        if let Ok(process) = ProcessId::of(pid) {
+        if let Ok(process) = process::of(pid) {
             end(descendants(&process));
         }
         end(vec![pid]);

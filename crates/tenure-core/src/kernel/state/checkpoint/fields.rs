@@ -11,6 +11,7 @@ use crate::kernel::mode::LeaseMode;
 use crate::kernel::name::{Holder, Labels, Principal, Resource};
 use crate::kernel::newtypes::{Fence, IdempotencyKey, Nonce, RequestDigest, Tick, TickDuration, Ticket};
 use crate::kernel::outcome::LeaseEnd;
+use crate::kernel::process_id::RecordedProcess;
 use crate::lease::ReleaseReason;
 use crate::rules::names::{InvalidInput, is_storable_text};
 
@@ -120,6 +121,7 @@ checkpoint_codec! {
     Holder: |writer, name| writer.text(name.as_str()), |reader| reader.name(Holder::parse);
     Principal: |writer, name| writer.text(name.as_str()), |reader| reader.name(Principal::parse);
     Resource: |writer, name| writer.text(name.as_str()), |reader| reader.name(Resource::parse);
+    RecordedProcess: |writer, process| writer.text(&process.to_string()), |reader| reader.name(RecordedProcess::parse);
     // What may be absent is one more than it is, or 0.
     Option<u64>: |writer, number| writer.varint(number.map_or(0, |number| number.saturating_add(1))),
         |reader| Ok(reader.varint()?.checked_sub(1));

@@ -129,7 +129,7 @@ impl KernelState {
         let rests = self.find_holder(&session.id).is_none_or(|slot| self.is_holder_idle(slot));
         ensure(rests && self.agent(&session.id).is_none(), "somebody else has its name")?;
         ensure(self.intent_session(&session.id).is_none(), "a session of another kind has its name")?;
-        let texts = [&session.agent, &session.session, &session.process];
+        let texts = [&session.agent, &session.session];
         ensure(texts.into_iter().all(|text| is_storable_text(text)), "it is called what cannot be stored")?;
         let task = session.task.clone().unwrap_or_else(|| "".into());
         ensure(is_storable_text(&task), "it is at what cannot be stored")?;
