@@ -4,8 +4,7 @@ use std::sync::Arc;
 
 use super::RestoreError;
 use super::bytes::{CheckpointReader, CheckpointWriter};
-use crate::kernel::event::LeaseTerms;
-use crate::kernel::event::RevocationCause;
+use crate::kernel::event::{LeaseTerms, RevocationCause};
 use crate::kernel::lease_request::{Alternatives, LeaseRequest};
 use crate::kernel::mode::LeaseMode;
 use crate::kernel::name::{Holder, Labels, Principal, Resource};
