@@ -14,8 +14,10 @@ use tenure_ledger::{
     Retention, Seq, SpaceLevel,
 };
 
+type Check = fn(&dyn LedgerStore);
+
 /// What every ledger promises. Each check begins with an empty store.
-const CHECKS: [(&str, fn(&dyn LedgerStore)); 15] = [
+const CHECKS: [(&str, Check); 15] = [
     ("events keep their order and their numbers", check_order_and_numbers),
     ("a read begins after any event", check_read_from_any_event),
     ("an append at another head writes nothing", check_overtaken_append_writes_nothing),
