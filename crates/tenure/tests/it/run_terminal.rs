@@ -88,8 +88,12 @@ fn command_has_the_terminal_and_the_script_gets_it_back() {
 #[test]
 fn ctrl_z_stops_the_job_and_fg_resumes_it() {
     let home = TestHome::new();
+    // As above: a key pressed before the command has the terminal stops somebody else.
+    let script = r#"until set -- $(cat /proc/$$/stat); [ "$8" = $$ ]; do sleep 0.01; done
+        echo begun; read a; echo got $a"#;
+    std::fs::write(home.path("script.sh"), script).unwrap();
     let mut screen = TestTerminal::show(&home, "bash --norc --noprofile -i");
-    screen.type_keys("\"$TENURE\" run --on db:a -- sh -c 'echo beg\"\"un; read a; echo got $a'\n");
+    screen.type_keys("\"$TENURE\" run --on db:a -- sh script.sh\n");
     screen.wait_for("begun");
     screen.type_keys("\x1a");
     screen.wait_for("Stopped");
