@@ -18,13 +18,14 @@ pub struct Arguments {}
 const ARCHITECTURE: &str = "ARCHITECTURE.md";
 
 /// Their programs must not mention a clock, a disk, a network, a thread or a random source.
-const PURE: &[&str] = &["tenure-core", "tenure-control"];
+const PURE: &[&str] = &["tenure-core", "tenure-control", "tenure-device"];
 
 /// The external crates that these may link, named one by one: a dependency that reads a clock, a disk or a random
 /// source would end replay, and every client links tenure-api.
 const EXTERNAL: &[(&str, &[&str])] = &[
     ("tenure-core", &["blake3", "prost", "siphasher", "thiserror"]),
-    ("tenure-control", &["base64", "blake3", "hex", "serde", "serde_json", "sha2", "subtle"]),
+    ("tenure-control", &["blake3", "serde", "subtle"]),
+    ("tenure-device", &["base64", "hex", "serde", "serde_json", "sha2"]),
     ("tenure-api", &["serde", "serde_json", "utoipa"]),
 ];
 
@@ -313,7 +314,11 @@ mod tests {
     #[test]
     fn crates_with_a_list_link_no_other_external_crate() {
         let core = [("prost", "normal"), ("protox", "build"), ("proptest", "dev"), ("tokio", "normal")];
-        let packages = [package("crates/tenure-core", &core), package("crates/tenure-control", &[])];
+        let packages = [
+            package("crates/tenure-core", &core),
+            package("crates/tenure-control", &[]),
+            package("crates/tenure-device", &[]),
+        ];
         assert_eq!(
             unlisted_externals(&packages),
             [

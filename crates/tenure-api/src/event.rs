@@ -6,8 +6,7 @@ use utoipa::ToSchema;
 use crate::agent::AgentEventDetails;
 use crate::file::FileEventDetails;
 use crate::intent::IntentSessionView;
-use crate::lease::Lease;
-use crate::queue::Waiter;
+use crate::lease::{Lease, Waiter};
 use crate::work::Budget;
 
 /// One event of the ledger.

@@ -7,16 +7,13 @@
 #![warn(missing_docs)]
 
 mod agent;
-mod control;
 mod error_code;
 mod event;
 mod file;
 mod intent;
 mod lease;
 mod problem;
-mod queue;
 mod request;
-mod token;
 mod work;
 mod worker;
 
@@ -27,7 +24,6 @@ pub use agent::{
     ManifestVerdict, PendingIntent, ReconcileResult, ReconciledLease, ResourceAccess, ResourceState,
     ResourceTouchReport, StateDigest, TouchResult,
 };
-pub use control::ControlStatus;
 pub use error_code::Code;
 pub use event::ServerEvent;
 pub use file::{
@@ -38,14 +34,15 @@ pub use file::{
     UncommittedFile,
 };
 pub use intent::{AcceptedIntent, IntentRequest, IntentSessionList, IntentSessionView};
-pub use lease::{Lease, LeaseGrant, LeaseGrants, LeasePage, LeaseRenewal, LeaseResponse, LeaseState, Recall};
-pub use problem::Problem;
-pub use queue::{DenialView, Explanation, Queue, Waiter};
-pub use request::{
-    AcquireRequest, ApiTokenRequest, BatchAcquireRequest, ModeChangeRequest, ReleaseRequest, RenewalRequest,
-    RevocationRequest, TransferRequest,
+pub use lease::{
+    ControlStatus, DenialView, Explanation, Lease, LeaseGrant, LeaseGrants, LeasePage, LeaseRenewal,
+    LeaseResponse, LeaseState, Queue, Recall, Waiter,
 };
-pub use token::{ApiTokenList, ApiTokenView, CreatedApiToken, RevokedApiToken};
+pub use problem::Problem;
+pub use request::{
+    AcquireRequest, ApiTokenList, ApiTokenRequest, ApiTokenView, BatchAcquireRequest, CreatedApiToken,
+    ModeChangeRequest, ReleaseRequest, RenewalRequest, RevocationRequest, RevokedApiToken, TransferRequest,
+};
 pub use work::{
     Budget, BudgetLimits, SpendPurpose, SpendResult, WorkClaimRequest, WorkDerivationRequest, WorkGrant,
     WorkReleaseRequest, WorkRenewalRequest, WorkResponse, WorkScope, WorkSpendRequest, WorkView,

@@ -37,24 +37,18 @@ mod error;
 mod fence;
 mod hold;
 mod http;
-mod idempotency_key;
 mod keepalive;
 #[cfg(test)]
 mod keepalive_tests;
-mod settings;
-mod task_tracker;
 
 pub use calls::{EventFilter, EventStartPosition, EventStream, LeaseFilter};
-pub use client::Client;
+pub use client::{Client, ClientBuilder, IdempotencyKey, InvalidKey, Secret, SettingsError};
 pub use clock::{SAFETY_MARGIN, boot_microseconds, local_deadline};
 pub use error::Error;
 pub use fence::{FenceFile, FenceFileError, FenceGate, StaleFence};
 pub use hold::{HeldLease, HoldError, HoldRequest, LeaseLost, QueuePosition, WaitLimit};
 pub use http::{InvalidUrl, TlsError};
-pub use idempotency_key::{IdempotencyKey, InvalidKey};
 pub use keepalive::{AttemptId, Effect, Input, KeepAlive, KeepAliveRequest, ReplyOutcome};
-pub use settings::{ClientBuilder, Secret, SettingsError};
-
 // What requests and answers are made of, so that a program needs this crate alone.
 pub use tenure_api::{
     AcceptedIntent, AcquireRequest, AgentLease, AgentView, ApiTokenRequest, ApiTokenView, Code,

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use subtle::ConstantTimeEq as _;
 use tenure_core::kernel::{Fence, Tick, TickDuration};
-use tenure_core::rules::time::{is_expired, remaining};
+use tenure_core::rules::{is_expired, remaining};
 
 use crate::device_clock::whole_millis;
 use crate::permission_matrix::{CommandClass, CommandSource, OwnershipStatus, PermissionVerdict, evaluate};

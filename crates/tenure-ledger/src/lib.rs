@@ -12,16 +12,14 @@
 mod batch;
 mod checkpoint;
 pub mod embedded;
-mod encoded_records;
 mod error;
 mod ledger;
 mod memory_ledger;
 mod read_only;
 pub mod signing;
 
-pub use batch::{Batch, BatchBytes, ChainHash, chain_hash};
+pub use batch::{Batch, BatchBytes, ChainHash, EncodedRecords, chain_hash};
 pub use checkpoint::{Checkpoint, CheckpointHeader, CheckpointParts};
-pub use encoded_records::EncodedRecords;
 pub use error::{AppendError, CopyError, Damage, OpenError, ReadError};
 pub use ledger::{
     Batches, Head, Ledger, LedgerId, LedgerMaintenance, LedgerReader, LedgerRecovery, LedgerStore, Retention,

@@ -11,13 +11,11 @@
 //!             publish, answer, tell who waited         <- only after the write
 //! ```
 
-mod batch_settings;
 mod pending_batch;
 mod registrar;
 pub mod runtime;
 mod tick_clock;
 
-pub use batch_settings::BatchSettings;
-pub use pending_batch::leaf_reference;
+pub use pending_batch::{BatchSettings, leaf_reference};
 pub use registrar::{AppendFailure, BatchWrite, Effect, Input, Registrar, Reply, RequestId, StartFailure};
 pub use tick_clock::TickClock;

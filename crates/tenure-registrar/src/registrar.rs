@@ -5,13 +5,12 @@ use std::collections::VecDeque;
 use tenure_core::kernel::{
     AdmissionLevel, ClockReading, Command, CommandOutcome, Event, Fence, KernelState, Tick, Ticket, WaitEnd,
 };
-use tenure_core::rules::time::is_expired;
+use tenure_core::rules::is_expired;
 use tenure_ledger::signing::{Leaf, LedgerId};
 use tenure_ledger::{EncodedRecords, SpaceLevel};
 use thiserror::Error;
 
-use crate::batch_settings::BatchSettings;
-use crate::pending_batch::{DecidedRequest, PendingBatch};
+use crate::pending_batch::{BatchSettings, DecidedRequest, PendingBatch};
 use crate::tick_clock::TickClock;
 
 /// Who is to be answered. The shell gives these out.

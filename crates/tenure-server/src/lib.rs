@@ -16,7 +16,6 @@
 
 mod agents;
 mod app;
-mod clock;
 mod control;
 mod denial_log;
 mod files;
@@ -32,7 +31,6 @@ mod tls;
 mod tokens;
 
 pub use agents::AgentSettings;
-pub use control::gateway::{DeviceAddress, GatewaySettings, GatewayTimeouts, InvalidDeviceAddress};
 pub use control::{ControlSettings, DeviceStoreError, RotaryEncoderSettings, SerialSettings};
 pub use files::FileSettings;
 pub use http::accept::ConnectionLimits;

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use tenure_core::kernel::{Alternatives, Resource};
-use tenure_core::rules::names::InvalidInput;
+use tenure_core::rules::InvalidInput;
 use thiserror::Error;
 
 /// The most members of a pool: as many as the kernel looks at for one lease.

@@ -179,7 +179,7 @@ impl Server {
         // Before anybody is answered: whoever waits for what a revoked token held gets it first.
         http::finish_revoking_tokens(&app).await;
         app.control.start(&app.registrar).await;
-        files::watched_processes::start(&app).await;
+        files::liveness::start(&app).await;
         files::audit::start(&app);
         tokio::spawn(files::idle_release::run(app.clone()));
         tokio::spawn(files::idle_shutdown::run(app.clone()));

@@ -4,11 +4,11 @@ use std::error::Error;
 use std::io;
 use std::process::ExitCode;
 
+use tenure_host::stderr::{format_error, print_stderr};
 use tenure_ledger::{CopyError, OpenError};
 use tenure_registrar::runtime::{LedgerVerificationError, ReplayError, RestoreFailure, ServiceError};
 
 use crate::exit;
-use crate::terminal_message::{format_error, print_stderr};
 
 /// What is said on standard error, and the exit code.
 #[derive(Debug)]

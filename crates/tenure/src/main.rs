@@ -7,14 +7,9 @@ mod daemon;
 mod duration;
 mod exit;
 mod failure;
-mod fd_transfer;
-mod guard;
 mod mcp;
 mod output;
-mod process_supervisor;
-mod seccomp_probe;
 mod terminal_message;
-mod worker;
 
 use std::process::ExitCode;
 
@@ -35,10 +30,10 @@ fn main() -> ExitCode {
     if let Some(code) = command::run_internal_subcommand(std::env::args_os()) {
         return code;
     }
-    if let Some(code) = guard::run_internal_subcommand(std::env::args_os()) {
-        return code;
+    if let Some(result) = tenure_guard::run_internal_subcommand(std::env::args_os(), daemon::connect) {
+        return command::guard_exit_code(result);
     }
-    if let Some(code) = seccomp_probe::run_internal_subcommand(std::env::args_os()) {
+    if let Some(code) = tenure_guard::seccomp_probe::run_internal_subcommand(std::env::args_os()) {
         return code;
     }
     if let Some(code) = command::run_doctor_subcommand(std::env::args_os()) {

@@ -7,12 +7,10 @@ use tenure_core::kernel::{Fence, TickDuration};
 use tokio::sync::{mpsc, oneshot, watch};
 
 use super::heartbeat::{AgentHeartbeat, HoldStatus};
-use super::identity::Agent;
-use super::priority::PriorityGuard;
-use crate::client::Client;
+use super::identity::{Agent, PriorityGuard};
+use crate::client::{Client, random_u64};
 use crate::clock::{boot_microseconds, sleep_until_or_forever};
 use crate::error::Error;
-use crate::idempotency_key::random_u64;
 use crate::keepalive::{AttemptId, Effect, Input, KeepAliveRequest, ReplyOutcome};
 
 /// What the program wants of the task.

@@ -2,7 +2,7 @@
 
 use tenure_core::kernel::{Fence, TickDuration};
 
-use super::error::CheckError;
+use super::CheckError;
 use super::heartbeat::AgentHeartbeat;
 use crate::hold::LeaseLost;
 use crate::keepalive::{AttemptId, Effect, Input, KeepAliveRequest, ReplyOutcome};

@@ -6,13 +6,11 @@ use tenure_api::{AgentLease, ResourceTouchReport};
 use tenure_core::kernel::Fence;
 use tokio::sync::{mpsc, oneshot, watch};
 
-use super::error::{CheckError, DeclareError, TouchError};
 use super::heartbeat::HoldStatus;
 use super::heartbeat_task::{HeartbeatCommand, HeartbeatHandle};
 use super::identity::Agent;
-use super::intent::AgentIntent;
-use super::manifest_acquisition::ManifestAcquisition;
-use super::restart;
+use super::manifest_acquisition::{AgentIntent, ManifestAcquisition};
+use super::{CheckError, DeclareError, TouchError, restart};
 use crate::clock::{boot_microseconds, sleep_until};
 use crate::error::Error;
 use crate::hold::{LeaseLost, WaitLimit};

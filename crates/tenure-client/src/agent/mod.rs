@@ -33,23 +33,100 @@
 //! persisted_state.rs  what it remembers over a restart; restart.rs how it goes on
 //! ```
 
-mod error;
 mod heartbeat;
 mod heartbeat_task;
 #[cfg(test)]
 mod heartbeat_tests;
 mod held_manifest;
 mod identity;
-mod intent;
 mod manifest_acquisition;
-mod persisted_state;
-mod priority;
 mod restart;
 mod retry;
 
-pub use error::{CheckError, DeclareError, TouchError};
 pub use held_manifest::HeldManifest;
 pub use identity::Agent;
-pub use intent::AgentIntent;
-pub use manifest_acquisition::ManifestAcquisition;
-pub use persisted_state::{AgentIdentity, AgentProgress, PersistedAgentState, RESTART_EXIT_CODE};
+pub use manifest_acquisition::{AgentIntent, ManifestAcquisition};
+pub use restart::{AgentIdentity, AgentProgress, PersistedAgentState, RESTART_EXIT_CODE};
+use tenure_api::{Code, ResourceAccess};
+use thiserror::Error;
+
+use crate::error::Error;
+use crate::hold::LeaseLost;
+
+/// Why there is no claim.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum DeclareError {
+    /// Others were in the way for as long as the agent would wait. It waits no more.
+    #[error(
+        "{} had what the agent wants for as long as it would wait; wait longer, or want something else",
+        join_holders(blocked_by)
+    )]
+    Blocked {
+        /// Who.
+        blocked_by: Vec<String>,
+    },
+    /// It could not be asked for, or was refused for another reason.
+    #[error(transparent)]
+    Failed(#[from] Error),
+}
+
+impl DeclareError {
+    /// The problem's code, if the server said no.
+    pub fn code(&self) -> Option<Code> {
+        match self {
+            Self::Failed(error) => error.code(),
+            Self::Blocked { .. } => None,
+        }
+    }
+}
+
+/// The agent may not go on: what it holds is in doubt, or lost.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[non_exhaustive]
+pub enum CheckError {
+    /// A heartbeat did not get through. Pause; when one does in time, work goes on.
+    #[error(
+        "no heartbeat gets through; pause until one does, or until the leases are lost (`wait_until_resumed`)"
+    )]
+    Paused,
+    /// A lease is over, or may be. Stop; `HeldManifest::reacquire` declares everything anew.
+    #[error("{0}")]
+    Lost(#[from] LeaseLost),
+}
+
+/// Why something may not be touched.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum TouchError {
+    /// The agent has no lease for it.
+    #[error("the agent has no lease for {}; declare it first", join_accesses(.0))]
+    ScopeViolation(Vec<ResourceAccess>),
+    /// What the agent holds is in doubt, or lost.
+    #[error(transparent)]
+    Check(#[from] CheckError),
+    /// It could not be asked.
+    #[error(transparent)]
+    Failed(Error),
+}
+
+impl TouchError {
+    fn from_error(error: Error) -> Self {
+        match error {
+            Error::Problem(problem) if problem.code == Code::ScopeViolation && problem.outside.is_some() => {
+                Self::ScopeViolation(problem.outside.unwrap_or_default())
+            }
+            other => Self::Failed(other),
+        }
+    }
+}
+
+fn join_holders(names: &[String]) -> String {
+    if names.is_empty() { "others".into() } else { names.join(", ") }
+}
+
+fn join_accesses(outside: &[ResourceAccess]) -> String {
+    let shown: Vec<_> =
+        outside.iter().map(|access| format!("{} {}", access.predicate, access.resource)).collect();
+    shown.join(", ")
+}

@@ -6,10 +6,9 @@ use tenure_api::{
     TransferRequest,
 };
 
-use crate::client::Client;
+use crate::client::{Client, IdempotencyKey};
 use crate::error::Error;
 use crate::http::{ApiRequest, Idempotency, PathAndQuery};
-use crate::idempotency_key::IdempotencyKey;
 
 const LEASES: &str = "/v1/leases";
 

@@ -5,10 +5,9 @@ use tenure_api::{
     WorkReleaseRequest, WorkRenewalRequest, WorkResponse, WorkSpendRequest,
 };
 
-use crate::client::Client;
+use crate::client::{Client, IdempotencyKey};
 use crate::error::Error;
 use crate::http::{ApiRequest, Idempotency, PathAndQuery};
-use crate::idempotency_key::IdempotencyKey;
 
 const WORK: &str = "/v1/work";
 

@@ -10,20 +10,14 @@ use tenure_core::kernel::{Fence, TickDuration};
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::AbortHandle;
 
-use super::error::{HoldError, LeaseLost};
-use super::held_lease::{HeldLease, HeldLeaseSnapshot, KeepAliveCommand};
-use super::hold_request::{LeaseRequest, QueueCallback, WaitLimit};
-use super::queue_position;
-use super::request_events::RequestEvent;
-use super::requests::{self, RequestOutcome};
-use super::withdraw::withdraw;
-use crate::client::Client;
+use super::held_lease::{HeldLease, HeldLeaseSnapshot, HoldError, KeepAliveCommand, LeaseLost};
+use super::queue_position::withdraw;
+use super::requests::{self, RequestEvent, RequestOutcome};
+use super::{LeaseRequest, QueueCallback, WaitLimit, queue_position};
+use crate::client::{Client, Secret, TaskGuard, random_u64};
 use crate::clock::{boot_microseconds, sleep_until_or_forever};
 use crate::error::Error;
-use crate::idempotency_key::random_u64;
 use crate::keepalive::{AttemptId, Effect, Input, KeepAlive, KeepAliveRequest};
-use crate::settings::Secret;
-use crate::task_tracker::TaskGuard;
 
 /// How it begins.
 pub(super) enum KeepAliveSource {

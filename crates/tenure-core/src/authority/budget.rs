@@ -2,7 +2,7 @@
 
 use thiserror::Error;
 
-use crate::rules::names::InvalidInput;
+use crate::rules::InvalidInput;
 
 /// Amounts that can be used up: of episodes, of tool calls, of tokens, and of milliseconds.
 ///

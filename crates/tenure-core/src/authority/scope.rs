@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use crate::rules::names::{InvalidInput, check_name};
+use crate::rules::{InvalidInput, check_name};
 
 /// What a lease allows its holder: everything, or what it names and nothing else.
 ///

@@ -2,8 +2,7 @@
 
 use super::api_decisions;
 use super::decision_builder::DecisionBuilder;
-use super::name::Principal;
-use super::newtypes::Tick;
+use super::newtypes::{Principal, Tick};
 use super::outcome::Rejection;
 use super::state::Slot;
 

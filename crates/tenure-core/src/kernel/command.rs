@@ -8,8 +8,7 @@ use super::file::FileCommand;
 use super::intent::IntentCommand;
 use super::lease_request::LeaseRequest;
 use super::mode::LeaseMode;
-use super::name::{Holder, Principal};
-use super::newtypes::{Fence, IdempotencyKey, Nonce, TickDuration, Ticket};
+use super::newtypes::{Fence, Holder, IdempotencyKey, Nonce, Principal, Tick, TickDuration, Ticket};
 use super::work::WorkCommand;
 use crate::lease::ReleaseReason;
 
@@ -89,7 +88,7 @@ pub struct Acquire {
     pub key: Option<IdempotencyKey>,
 }
 
-/// What the caller's face does about contention; see [`super::contention_policy`].
+/// What the caller's face does about contention; see [`super::command`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ContentionPolicy {
     /// Refuse at once. The caller's own lease is in its way like anybody else's: a name is no proof, only
@@ -134,4 +133,30 @@ impl Acquire {
         let sizes = self.requests.iter().map(|request| names(request) + labels(request));
         self.holder.as_str().len() + self.principal.as_str().len() + sizes.sum::<usize>()
     }
+}
+
+/// What to do with a request that something is in the way of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum ContentionAction {
+    /// Tell the caller who is in the way.
+    Deny,
+    /// Draw a ticket that is good until then.
+    Queue { until: Tick },
+}
+
+/// The verdict on a request at `now`, of which no part can be granted yet.
+pub(crate) fn contention_action(contention: ContentionPolicy, now: Tick) -> ContentionAction {
+    match contention {
+        ContentionPolicy::Deny | ContentionPolicy::RefreshOwn => ContentionAction::Deny,
+        // The end of patience that is no patience: nobody draws a ticket that is over at once.
+        ContentionPolicy::Queue { wait_timeout: TickDuration(0) } => ContentionAction::Deny,
+        ContentionPolicy::Queue { wait_timeout: patience } => {
+            ContentionAction::Queue { until: now.saturating_add(patience) }
+        }
+    }
+}
+
+/// Whether a lease that the asking holder has itself, in the same mode, counts as granted.
+pub(crate) fn refreshes_own_lease(contention: ContentionPolicy) -> bool {
+    matches!(contention, ContentionPolicy::RefreshOwn)
 }

@@ -19,12 +19,11 @@
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use super::api_decisions;
-use super::bipartite::find_matching;
+use super::assignment::find_matching;
 use super::decision_builder::{DecisionBuilder, QueuePosition};
 use super::lease_request::{LeaseRequest, assign_resource_numbers};
 use super::mode::LeaseMode;
-use super::name::{Holder, Resource};
-use super::newtypes::Ticket;
+use super::newtypes::{Holder, Resource, Ticket};
 use super::state::{LeaseEntry, QueueEntry, Slot};
 use crate::rules::overlap::{is_hierarchical, overlaps};
 

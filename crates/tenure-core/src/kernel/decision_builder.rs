@@ -12,14 +12,13 @@ use super::command::Command;
 use super::event::{Event, IssuedLease, LeaseTerms, RevocationCause, WaitEnd};
 use super::lease_request::LeaseRequest;
 use super::mode::{LeaseMode, ModeSet};
-use super::name::{Holder, Principal, Resource};
-use super::newtypes::{Fence, IdempotencyKey, Tick, Ticket};
+use super::newtypes::{Fence, Holder, IdempotencyKey, Principal, Resource, Tick, Ticket};
 use super::outcome::{CommandOutcome, Decision, Rejection};
 use super::state::{KernelState, LeaseEntry, QueueEntry, Slot};
 use crate::authority::Authority;
 use crate::lease::ReleaseReason;
+use crate::rules::is_expired;
 use crate::rules::overlap::overlaps;
-use crate::rules::time::is_expired;
 
 /// With so many leases granted, a decision lets in no more waiters. One decision is one part of a batch, and a batch
 /// must not grow beyond what can be signed and written at once.

@@ -7,8 +7,9 @@ use super::file::FileEvent;
 use super::intent::IntentEvent;
 use super::lease_request::LeaseRequest;
 use super::mode::LeaseMode;
-use super::name::{Holder, Labels, Principal, Resource};
-use super::newtypes::{Fence, IdempotencyKey, Nonce, Tick, TickDuration, Ticket};
+use super::newtypes::{
+    Fence, Holder, IdempotencyKey, Labels, Nonce, Principal, Resource, Tick, TickDuration, Ticket,
+};
 use super::work::WorkEvent;
 use crate::authority::Authority;
 use crate::lease::ReleaseReason;

@@ -3,10 +3,9 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::bipartite::find_matching;
+use super::assignment::find_matching;
 use super::mode::{LeaseMode, ModeSet};
-use super::name::{Labels, Resource};
-use super::newtypes::{Nonce, TickDuration};
+use super::newtypes::{Labels, Nonce, Resource, TickDuration};
 use crate::rules::overlap::{is_hierarchical, overlaps, uncovered_indices};
 
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -5,10 +5,8 @@ mod admission;
 mod agent;
 mod api_decisions;
 mod assignment;
-mod bipartite;
 mod codec;
 mod command;
-mod contention_policy;
 mod deadlock;
 mod decide;
 mod decision_builder;
@@ -18,7 +16,6 @@ mod intent;
 mod lease_request;
 mod limits;
 mod mode;
-mod name;
 mod newtypes;
 mod outcome;
 mod process_id;
@@ -56,10 +53,9 @@ pub use limits::{
     MAX_UNCOMMITTED_FILES, RESTART_GRACE,
 };
 pub use mode::{LeaseMode, ModeSet};
-pub use name::{Holder, Labels, Principal, Resource};
 pub use newtypes::{
-    Fence, IdempotencyKey, LeaseIdText, LedgerTag, Nonce, RequestDigest, TICK_RATE_HZ, Tick, TickDuration,
-    Ticket,
+    Fence, Holder, IdempotencyKey, Labels, LeaseIdText, LedgerTag, Nonce, Principal, RequestDigest, Resource,
+    TICK_RATE_HZ, Tick, TickDuration, Ticket,
 };
 pub use outcome::{CommandOutcome, Decision, LeaseEnd, Rejection};
 pub use process_id::{BootId, ProcessId, RecordedProcess};

@@ -7,10 +7,9 @@ use super::event::{Event, RevocationCause};
 use super::file::FileOutcome;
 use super::intent::IntentOutcome;
 use super::mode::LeaseMode;
-use super::name::{Holder, Resource};
-use super::newtypes::{Fence, Tick, TickDuration, Ticket};
+use super::newtypes::{Fence, Holder, Resource, Tick, TickDuration, Ticket};
 use crate::authority::Budget;
-use crate::rules::names::InvalidInput;
+use crate::rules::InvalidInput;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Decision {

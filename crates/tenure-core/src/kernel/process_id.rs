@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use crate::rules::names::{InvalidInput, is_storable_text};
+use crate::rules::{InvalidInput, is_storable_text};
 
 /// One process of one machine. A pid alone is reused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]

@@ -4,7 +4,7 @@ use super::codec::stored_work_id;
 use super::outcome::LeaseEnd;
 use super::state::{KernelState, LeaseView, ensure};
 use crate::lease::{Lease, LeaseReducerState, LeaseState, ReleaseReason};
-use crate::rules::names::is_stored_as;
+use crate::rules::is_stored_as;
 
 impl KernelState {
     /// Compares every lease with what `reducer` made of the same events. The error names the difference.

@@ -2,7 +2,7 @@
 
 use thiserror::Error;
 
-use crate::rules::names::InvalidInput;
+use crate::rules::InvalidInput;
 
 /// Why an event was refused. The projection is as it was before.
 ///
@@ -218,7 +218,7 @@ mod tests {
         let cause = <crate::proto::LeaseEvent as prost::Message>::decode([0xFF].as_slice()).unwrap_err();
         let error = LeaseError::from(cause.clone());
         assert_eq!(std::error::Error::source(&error).unwrap().to_string(), cause.to_string());
-        let input = crate::rules::names::check_id("work_id", "").unwrap_err();
+        let input = crate::rules::check_id("work_id", "").unwrap_err();
         assert!(
             matches!(LeaseError::from(input), LeaseError::InvalidInput { field, .. } if field == "work_id")
         );

@@ -138,22 +138,14 @@ mod checkpoint;
 #[cfg(doctest)]
 mod compile_fail;
 mod error;
-mod event;
 pub mod helpers;
-mod invariants;
 mod projection;
-mod reason;
 mod record;
 mod reducer;
 #[cfg(test)]
 mod reducer_tests;
-mod state;
-mod tick;
 
 pub use error::LeaseError;
 pub use projection::LeaseReducerState;
-pub use reason::ReleaseReason;
-pub use record::{Lease, LeaseSummary};
+pub use record::{HtfTick, Lease, LeaseState, LeaseSummary, ReleaseReason};
 pub use reducer::{LeaseReducer, REGISTRAR};
-pub use state::LeaseState;
-pub use tick::HtfTick;

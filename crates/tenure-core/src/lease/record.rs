@@ -1,8 +1,9 @@
 //! A lease as the events so far describe it.
 
-use crate::rules::time::{is_expired, remaining};
+use std::fmt;
 
-use super::{HtfTick, LeaseState, ReleaseReason};
+use super::LeaseError;
+use crate::rules::{is_expired, remaining};
 
 /// One actor's exclusive claim on one work item, from a tick to a tick.
 ///
@@ -136,6 +137,136 @@ pub struct LeaseSummary {
     pub terminated_at: Option<u64>,
 }
 
+/// Where a lease is in its life: it begins active, ends once, and stays ended.
+///
+/// INV-0101: [`Active`](Self::Active) leads to one of the two others, and nothing leads out of those.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum LeaseState {
+    /// Somebody holds it. Whether its time is up is a question about time, not about this state.
+    Active,
+    /// Its holder gave it back, or the registrar took it away.
+    Released,
+    /// Its time ran out.
+    Expired,
+}
+
+impl LeaseState {
+    /// INV-0102: whether it is over for good. Every later operation on such a lease fails.
+    pub const fn is_terminal(self) -> bool {
+        matches!(self, Self::Released | Self::Expired)
+    }
+
+    /// CTR-0102: the one spelling that is written anywhere.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Active => "ACTIVE",
+            Self::Released => "RELEASED",
+            Self::Expired => "EXPIRED",
+        }
+    }
+
+    /// CTR-0101: reads a state in any mixture of upper and lower case.
+    ///
+    /// ```
+    /// use tenure_core::lease::{LeaseError, LeaseState};
+    /// assert_eq!(LeaseState::parse("released"), Ok(LeaseState::Released));
+    /// assert!(matches!(LeaseState::parse("gone"), Err(LeaseError::InvalidLeaseState { value }) if value == "gone"));
+    /// ```
+    pub fn parse(value: &str) -> Result<Self, LeaseError> {
+        [Self::Active, Self::Released, Self::Expired]
+            .into_iter()
+            .find(|state| state.as_str().eq_ignore_ascii_case(value))
+            .ok_or_else(|| LeaseError::InvalidLeaseState { value: value.to_owned() })
+    }
+}
+
+impl fmt::Display for LeaseState {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.pad(self.as_str())
+    }
+}
+
+/// Why a lease was given back. CTR-0202: kept for audit; nothing is decided by it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum ReleaseReason {
+    /// The work is done.
+    Completed,
+    /// The work was broken off, by its holder or because the registrar took the lease away.
+    Aborted,
+    /// The holder gave it up of its own accord.
+    Voluntary,
+}
+
+impl ReleaseReason {
+    /// The one spelling that is written anywhere.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Completed => "COMPLETED",
+            Self::Aborted => "ABORTED",
+            Self::Voluntary => "VOLUNTARY",
+        }
+    }
+
+    /// CTR-0201: reads a reason in any mixture of upper and lower case.
+    pub fn parse(value: &str) -> Result<Self, LeaseError> {
+        [Self::Completed, Self::Aborted, Self::Voluntary]
+            .into_iter()
+            .find(|reason| reason.as_str().eq_ignore_ascii_case(value))
+            .ok_or_else(|| LeaseError::InvalidReleaseReason { value: value.to_owned() })
+    }
+}
+
+impl fmt::Display for ReleaseReason {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.pad(self.as_str())
+    }
+}
+
+/// A reading of a monotonic clock, with the rate at which that clock counts.
+///
+/// Two readings can only be compared when their rates are the same: 5 is earlier than 6 on one clock
+/// and says nothing about another. Whoever compares treats another rate like no reading at all.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct HtfTick {
+    value: u64,
+    tick_rate_hz: u64,
+}
+
+impl HtfTick {
+    /// The reading `value` of a clock that counts `tick_rate_hz` times a second.
+    pub const fn new(value: u64, tick_rate_hz: u64) -> Self {
+        Self { value, tick_rate_hz }
+    }
+
+    /// How often the clock has counted.
+    pub const fn value(self) -> u64 {
+        self.value
+    }
+
+    /// How often it counts in a second.
+    pub const fn tick_rate_hz(self) -> u64 {
+        self.tick_rate_hz
+    }
+
+    /// Whether this reading and `other` may be compared.
+    pub(super) const fn same_clock(self, other: Self) -> bool {
+        self.tick_rate_hz == other.tick_rate_hz
+    }
+
+    /// How many nanoseconds before `later` this reading was taken, on the same clock.
+    ///
+    /// Nothing when `later` is in fact earlier, or the clock stands still. Longer than 2^64
+    /// nanoseconds counts as 2^64 - 1: whoever asks caps it with an expiry.
+    pub(super) fn nanoseconds_until(self, later: u64) -> Option<u64> {
+        let ticks = u128::from(later.checked_sub(self.value)?);
+        // Below 2^64 * 2^30, so the product fits.
+        let nanoseconds = (ticks * 1_000_000_000).checked_div(u128::from(self.tick_rate_hz))?;
+        Some(u64::try_from(nanoseconds).unwrap_or(u64::MAX))
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -258,5 +389,86 @@ mod tests {
         assert_eq!(lease.wall_time_of(u64::MAX), 1_100_000);
         assert_eq!(lease.wall_time_of(99), 1_100_000, "before its issue: says nothing");
         assert_eq!(lease.wall_time_of(0), 1_100_000);
+    }
+
+    // S2-8, S2-9, S2-10: one state goes on, two are the end
+    #[test]
+    fn only_active_is_not_terminal() {
+        assert!(!LeaseState::Active.is_terminal());
+        assert!(LeaseState::Released.is_terminal());
+        assert!(LeaseState::Expired.is_terminal());
+    }
+
+    // S2-11, S2-12
+    #[test]
+    fn lease_state_parses_any_case_and_prints_upper_case() {
+        for (canonical, state) in [
+            ("ACTIVE", LeaseState::Active),
+            ("RELEASED", LeaseState::Released),
+            ("EXPIRED", LeaseState::Expired),
+        ] {
+            assert_eq!(state.as_str(), canonical);
+            assert_eq!(state.to_string(), canonical);
+            let mixed = format!("{}{}", &canonical[..1], canonical[1..].to_lowercase());
+            for spelling in [canonical.to_owned(), canonical.to_lowercase(), mixed] {
+                assert_eq!(LeaseState::parse(&spelling), Ok(state), "{spelling}");
+            }
+        }
+    }
+
+    // S2-11, S2-64
+    #[test]
+    fn unknown_lease_state_is_named_in_the_error() {
+        for value in ["", "ACTIVE ", "GONE", "ACTIVE\0", "ＡＣＴＩＶＥ"] {
+            assert_eq!(
+                LeaseState::parse(value),
+                Err(LeaseError::InvalidLeaseState { value: value.to_owned() }),
+                "{value:?}"
+            );
+        }
+    }
+
+    // S2-13, S2-14
+    #[test]
+    fn release_reason_parses_any_case_and_prints_upper_case() {
+        for (canonical, reason) in [
+            ("COMPLETED", ReleaseReason::Completed),
+            ("ABORTED", ReleaseReason::Aborted),
+            ("VOLUNTARY", ReleaseReason::Voluntary),
+        ] {
+            assert_eq!(reason.as_str(), canonical);
+            assert_eq!(reason.to_string(), canonical);
+            assert_eq!(ReleaseReason::parse(canonical), Ok(reason));
+            assert_eq!(ReleaseReason::parse(&canonical.to_lowercase()), Ok(reason));
+            let mixed = format!("{}{}", canonical[..3].to_lowercase(), &canonical[3..]);
+            assert_eq!(ReleaseReason::parse(&mixed), Ok(reason));
+        }
+    }
+
+    // S2-14, S2-63
+    #[test]
+    fn unknown_release_reason_is_named_in_the_error() {
+        for value in ["", " COMPLETED", "DONE", "EXPIRED"] {
+            assert_eq!(
+                ReleaseReason::parse(value),
+                Err(LeaseError::InvalidReleaseReason { value: value.to_owned() }),
+                "{value:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn ticks_become_nanoseconds_whatever_the_rate() {
+        assert_eq!(HtfTick::new(10, 1_000_000).nanoseconds_until(13), Some(3_000));
+        assert_eq!(HtfTick::new(10, 1).nanoseconds_until(10), Some(0));
+        assert_eq!(HtfTick::new(0, 3).nanoseconds_until(1), Some(333_333_333));
+        assert_eq!(HtfTick::new(0, u64::MAX).nanoseconds_until(u64::MAX), Some(1_000_000_000));
+    }
+
+    #[test]
+    fn tick_conversion_handles_extreme_values() {
+        assert_eq!(HtfTick::new(11, 1_000_000).nanoseconds_until(10), None);
+        assert_eq!(HtfTick::new(0, 0).nanoseconds_until(10), None);
+        assert_eq!(HtfTick::new(0, 1).nanoseconds_until(u64::MAX), Some(u64::MAX));
     }
 }

@@ -78,6 +78,18 @@ fn oldest_waiting_agent_is_granted_first() {
     );
 }
 
+// An expired lease that no sweep has announced yet no longer blocks: the grant itself lets the earlier wait in.
+#[test]
+fn a_grant_reports_the_stronger_lease_that_an_earlier_wait_of_the_agent_gets_with_it() {
+    check_scenario(
+        "
+         0  agent young declares 90 FILE:b/MUTATES for 10              -> granted 1
+         0  agent old declares 10 FILE:a/MUTATES+FILE:b/MUTATES        -> waits t1 place 1 behind young until 60
+        10  agent old declares 10 FILE:a/CONSUMES                      -> revoked 2 Transferred, served t1 with 3, served t1 with 4, granted 3
+    ",
+    );
+}
+
 /// Who waits, and finds an older one in front of it all of a sudden, does not wait for that one.
 // O-17
 #[test]

@@ -1,7 +1,7 @@
 //! Stories in which one decision does two things, and the second must see the first.
 
 use tenure_core::kernel::Limits;
-use tenure_core::rules::names::stored_id;
+use tenure_core::rules::stored_id;
 
 use crate::scenario::{ScenarioWorld, check_scenario};
 

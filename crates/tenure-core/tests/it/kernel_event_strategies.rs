@@ -7,7 +7,7 @@ use tenure_core::kernel::{
     QueuedAcquire, RequestDigest, Resource, Tick, TickDuration, Ticket,
 };
 use tenure_core::lease::ReleaseReason;
-use tenure_core::rules::names::is_stored_verbatim;
+use tenure_core::rules::is_stored_verbatim;
 
 use crate::kernel_files_strategies::file_event;
 use crate::kernel_strategies::{cause, holder, mode, principal, resource, wait_end};

@@ -6,7 +6,7 @@ use tenure_core::kernel::{
     Tick, TickDuration, Ticket, WaitEnd, decide,
 };
 use tenure_core::lease::ReleaseReason;
-use tenure_core::rules::names::InvalidInput;
+use tenure_core::rules::InvalidInput;
 
 type Parse = fn(&str) -> Result<String, InvalidInput>;
 

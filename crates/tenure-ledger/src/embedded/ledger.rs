@@ -1,19 +1,17 @@
 //! The ledger that is open for writing.
 
-use std::fmt;
-use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::{fmt, io};
 
 use super::disk::{DiskFile, is_storage_full};
 use super::identity::{LedgerIdentity, this_machine};
 use super::maintenance::EmbeddedMaintenance;
-use super::reader::EmbeddedReader;
+use super::reader::{EmbeddedReader, SegmentIndex};
 use super::record;
+use super::record::SECTOR;
 use super::recovery::{CLEAN_SHUTDOWN_FILE, EmbeddedRecovery, clean_shutdown_marker, create_segment};
-use super::sector::SECTOR;
 use super::segment::SegmentHeader;
-use super::segment_index::SegmentIndex;
 use super::segment_pool::TakeError;
 use super::witness::{Witness, WitnessFile};
 use crate::batch::BatchBytes;

@@ -7,8 +7,8 @@ use std::time::Duration;
 use tenure_core::kernel::Tick;
 
 use super::checkpoint_files::{self, MAX_CHECKPOINTS};
+use super::reader::SegmentIndex;
 use super::segment::{Segment, SegmentHeader};
-use super::segment_index::SegmentIndex;
 use crate::error::ReadError;
 use crate::ledger::{Head, LedgerMaintenance, Retention, Seq};
 

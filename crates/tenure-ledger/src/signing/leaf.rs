@@ -31,7 +31,7 @@ use tenure_core::kernel::{
     Event, Fence, Holder, IssuedLease, KernelState, LeaseMode, LeaseView, Resource, Tick,
 };
 
-use super::byte_format::put_text;
+use super::put_text;
 use crate::batch::{BatchBytes, ChainHash};
 use crate::ledger::LedgerId;
 

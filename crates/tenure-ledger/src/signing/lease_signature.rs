@@ -7,11 +7,11 @@
 //! How long the path is follows from count and index, so a signature has one form only.
 
 use super::batch_signature::{self, SignatureError};
-use super::byte_format::{ByteReader, DecodeError};
 use super::key::{KeyId, LedgerSigningKey, PublicKey, SignatureBytes};
 use super::keyring::Keyring;
 use super::leaf::Leaf;
 use super::merkle::{LeafPosition, MAX_PATH_LENGTH, MerkleError, Node, root_from_path};
+use super::{ByteReader, DecodeError};
 use crate::ledger::LedgerId;
 
 const VERSION: u8 = 1;

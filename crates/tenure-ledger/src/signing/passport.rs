@@ -21,13 +21,13 @@ use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use tenure_core::authority::{Authority, Budget, LeaseScope};
 use tenure_core::kernel::{Fence, Holder, Resource, Tick};
-use tenure_core::rules::names::{InvalidInput, MAX_NAME_BYTES, MAX_RESOURCE_BYTES};
+use tenure_core::rules::{InvalidInput, MAX_NAME_BYTES, MAX_RESOURCE_BYTES};
 use thiserror::Error;
 
-use super::byte_format::{ByteReader, DecodeError, put_text};
 use super::key::{KeyId, PublicKey};
 use super::leaf::{Leaf, SignedTerms, mode_code, mode_from_code};
 use super::lease_signature::LeaseSignature;
+use super::{ByteReader, DecodeError, put_text};
 use crate::ledger::LedgerId;
 
 const VERSION: u8 = 1;

@@ -52,6 +52,17 @@ fn a_copy_that_diverged_from_its_witness_does_not_open() {
 }
 
 #[test]
+fn a_copy_beside_the_original_does_not_open_while_the_original_is_open() {
+    let folder = tempfile::tempdir().unwrap();
+    let (data, beside) = (folder.path().join("data"), folder.path().join("beside"));
+    let mut original = EmbeddedLedger::open(&data, options(folder.path())).unwrap();
+    append(&mut original, 2);
+    copy(&data, &beside);
+    let error = EmbeddedLedger::open(&beside, options(folder.path())).expect_err("the original is open");
+    assert!(matches!(error, OpenError::OpenElsewhere), "{error:?}");
+}
+
+#[test]
 fn a_ledger_that_is_ahead_of_its_witness_opens() {
     let folder = tempfile::tempdir().unwrap();
     let data = folder.path().join("data");

@@ -1,7 +1,7 @@
 //! Batches and the leases in them: what was signed verifies, and nothing else does.
 
 use proptest::prelude::*;
-use tenure_core::rules::names::MAX_SIGNATURE_BYTES;
+use tenure_core::rules::MAX_SIGNATURE_BYTES;
 use tenure_ledger::signing::merkle::MerkleError;
 use tenure_ledger::signing::{
     BatchSignature, DecodeError, KeyringError, Leaf, LeaseSignature, SignatureError, sign_batch,

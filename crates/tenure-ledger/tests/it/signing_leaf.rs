@@ -1,14 +1,17 @@
 //! What is signed of a lease: everything that it claims, and so that no two leases look alike.
 
 use std::borrow::Cow;
+use std::collections::HashSet;
 
 use proptest::prelude::*;
 use tenure_core::kernel::{
     ClockAnchor, EncodeContext, Event, Fence, HashSeed, Holder, IssuedLease, KernelState, LeaseMode,
     LeaseTerms, LedgerTag, Limits, Resource, Tick, TickDuration, encode,
 };
+use tenure_core::lease::ReleaseReason;
 use tenure_core::proto::{LeaseEvent, lease_event};
 use tenure_ledger::signing::{Leaf, LedgerId, SignedTerms};
+use tenure_ledger::{BatchBytes, ChainHash, Seq};
 
 use crate::signing_fixtures::{LEDGER, hex, issued_lease, three_leases};
 
@@ -56,6 +59,24 @@ fn a_renewal_is_signed_with_its_own_ticks_and_the_names_of_its_lease() {
         .unwrap();
     let after = Leaf::of_renewed(LEDGER, state.lease(lease.fence).unwrap(), at, expires_at);
     assert_eq!(after, renewed, "whether the renewal is recorded already makes no difference");
+}
+
+#[test]
+fn the_leaf_of_a_batch_covers_its_releases_and_expiries() {
+    let leaf = |event: &Event| {
+        let stamp = EncodeContext { tag: LEDGER.tag(), anchor: ClockAnchor::default(), signature: &[0] };
+        Leaf::of_batch(LEDGER, ChainHash::default(), &BatchBytes::new(Seq(42), &[encode(event, stamp)]))
+    };
+    let (lease, at) = (Fence(17), Tick(31_000_000));
+    let (holder, reason) = (|| Holder::parse("alice").unwrap(), ReleaseReason::Completed);
+    let ends = [
+        Event::Released { lease, at, by: holder(), reason },
+        Event::Released { lease: Fence(18), at, by: holder(), reason },
+        Event::Expired { lease, at },
+        Event::Expired { lease, at: Tick(at.0 + 1) },
+    ];
+    let leaves: HashSet<Leaf> = ends.iter().map(leaf).collect();
+    assert_eq!(leaves.len(), ends.len());
 }
 
 type Fields = (LedgerId, String, String, LeaseMode, u64, u64, u64);

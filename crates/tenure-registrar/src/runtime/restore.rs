@@ -13,7 +13,7 @@ use tenure_core::kernel::{
 };
 use tenure_core::lease::REGISTRAR;
 use tenure_core::ledger::EventRecord;
-use tenure_core::rules::time::is_expired;
+use tenure_core::rules::is_expired;
 use tenure_ledger::signing::{KeyAdded, KeyEntry, KeyRetired, Leaf, LedgerId, LedgerSigningKey, sign_batch};
 use tenure_ledger::{AppendError, BatchBytes, Ledger, LedgerRecovery, Seq};
 use thiserror::Error;

@@ -18,7 +18,7 @@ use super::maintenance::{MaintenanceOptions, MaintenanceThread};
 use super::replay::{Replay, ReplayError};
 use super::view::StateView;
 use super::writer::{StartError, Writer, WriterConfig, WriterFailure};
-use crate::batch_settings::BatchSettings;
+use crate::pending_batch::BatchSettings;
 
 /// How a service is set up.
 #[derive(Debug, Clone, Default)]

@@ -19,7 +19,7 @@ use super::publisher::{Publisher, Subscribers};
 use super::replay::{Replay, ReplayError};
 use super::view::{BackgroundHealth, StateView};
 use super::writer_loop::{RejectOnDrop, WriterLoop, start_registrar};
-use crate::batch_settings::BatchSettings;
+use crate::pending_batch::BatchSettings;
 use crate::registrar::{AppendFailure, StartFailure};
 
 /// Why a writer does not start.

@@ -16,7 +16,7 @@ use super::publisher::{PendingWaitOutcome, Publication, Publisher};
 use super::replay::replay;
 use super::view::{BackgroundHealth, format_error_chain};
 use super::writer::{StartError, WriterFailure};
-use crate::batch_settings::BatchSettings;
+use crate::pending_batch::BatchSettings;
 use crate::registrar::{AppendFailure, BatchWrite, Effect, Input, Registrar, Reply, StartFailure};
 
 /// How long a writer rests whose ledger could not be written.

@@ -131,3 +131,24 @@ fn expiries_beyond_the_sweep_limit_are_published_in_the_next_writes() {
         ",
     );
 }
+
+#[test]
+fn serving_waiters_after_a_start_does_not_overtake_a_renewal_in_the_inbox() {
+    // One request to a write: the heartbeat is still in the inbox when the waiters are served.
+    let mut runner = ScenarioRunner::new(BatchSettings { max_batch: 1, ..BatchSettings::default() });
+    runner.run(
+        "
+        0    start                           -> append resumed at 0
+        0    wrote                           -> publish resumed at 0
+        0    ann: acquire db ann 5           -> append issued 1 until 5
+        0    wrote                           -> publish issued 1 until 5; ann: granted 1
+        0    bob: acquire db bob 5 wait 60   -> append queued t1 until 60
+        0    wrote                           -> publish queued t1 until 60; bob: waits as t1
+        1    start                           -> append resumed at 1
+        2    dan: release 9                  -> nothing
+        4.9  ann: renew 1                    -> nothing
+        6    wrote                           -> publish resumed at 1; dan: no such lease; append renewed 1 until 9.9
+        6    wrote                           -> publish renewed 1 until 9.9; ann: renewed 1 until 9.9
+        ",
+    );
+}

@@ -2,7 +2,7 @@
 
 use tenure_registrar::BatchSettings;
 
-use crate::scenario::ScenarioRunner;
+use crate::scenario::{ScenarioRunner, run_scenario};
 
 #[test]
 fn a_request_beyond_the_inbox_limit_is_answered_busy() {
@@ -123,6 +123,28 @@ fn requests_beyond_the_batch_byte_limit_go_into_the_next_write() {
         0    wrote                      -> publish resumed at 0; append issued 1 until 10
         0    wrote                      -> publish issued 1 until 10; ann: granted 1; append issued 2 until 10
         0    wrote                      -> publish issued 2 until 10; ann: granted 2
+        ",
+    );
+}
+
+#[test]
+fn low_disk_space_admits_renewals_and_releases_then_releases_only() {
+    run_scenario(
+        "
+        0    start                      -> append resumed at 0
+        0    wrote                      -> publish resumed at 0
+        0    ann: acquire db ann 10     -> append issued 1 until 10
+        0    wrote                      -> publish issued 1 until 10; ann: granted 1
+        1    space ends-and-renewals    -> nothing
+        1    bob: acquire ci bob 10     -> bob: no space
+        2    ann: renew 1               -> append renewed 1 until 12
+        2    wrote                      -> publish renewed 1 until 12; ann: renewed 1 until 12
+        3    space ends-only            -> nothing
+        3    ann: renew 1               -> ann: no space
+        4    ann: release 1             -> append released 1
+        4    wrote                      -> publish released 1; ann: released 1
+        5    space plenty               -> nothing
+        5    bob: acquire ci bob 10     -> append issued 2 until 15
         ",
     );
 }

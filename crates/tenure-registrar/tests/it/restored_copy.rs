@@ -105,6 +105,26 @@ fn the_hold_after_a_restore_ends_with_time() {
 }
 
 #[test]
+fn a_second_restore_skips_the_fences_of_the_first() {
+    let folder = copied_ledger();
+    let copies = ["copy", "same"].map(|name| folder.path().join(name));
+    ledger_store(&folder.path().join("data"), 1 << 16, 0).copy_to(&copies[1]).unwrap();
+    let fences = copies.map(|copy| {
+        // Only the witness knows that the other copy was restored.
+        let mut ledger = ledger_store(&copy, 1 << 16, 0);
+        ledger.options.witness = Some(folder.path().join("witness"));
+        let recovery = ledger.begin_restore().unwrap();
+        let options = RestoreOptions { no_holders: true, ..RestoreOptions::default() };
+        restore(&copy, recovery, Limits::default(), options, &*clock("second", 500)).unwrap();
+        let service = open(&copy, clock("second", 501));
+        let CommandOutcome::Granted { leases } = ask(&service, "other") else { panic!("nothing is held") };
+        service.stop().unwrap();
+        leases[0]
+    });
+    assert!(fences[1] > fences[0], "{fences:?}");
+}
+
+#[test]
 fn restore_with_a_foreign_key_fails_and_can_be_retried_with_the_right_key() {
     let folder = copied_ledger();
     let copy = folder.path().join("copy");

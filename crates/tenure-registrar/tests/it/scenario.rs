@@ -15,7 +15,7 @@
 
 use tenure_core::kernel::{ClockReading, Event, HashSeed, KernelState, LedgerTag, Limits, decode};
 use tenure_core::ledger::EventRecord;
-use tenure_ledger::LedgerId;
+use tenure_ledger::{LedgerId, SpaceLevel};
 use tenure_registrar::{AppendFailure, BatchSettings, Effect, Input, Registrar, RequestId};
 
 use crate::scenario_syntax;
@@ -101,6 +101,16 @@ impl ScenarioRunner {
                     .map_or("never".into(), |at| format!("at {}", scenario_syntax::format_seconds(at)));
             }
             ["woken"] => self.step(Input::Woken, microseconds),
+            ["space", level] => {
+                let level = match *level {
+                    "plenty" => SpaceLevel::Plenty,
+                    "ends-and-renewals" => SpaceLevel::EndsAndRenewals,
+                    "ends-only" => SpaceLevel::EndsOnly,
+                    _ => panic!("no such space level: {level}"),
+                };
+                self.registrar.as_mut().expect("a registrar that was started").set_space_level(level);
+                Vec::new()
+            }
             ["wrote"] => {
                 self.ledger.extend(self.writing.take().expect("a write under way"));
                 self.step(Input::Appended(Ok(())), microseconds)

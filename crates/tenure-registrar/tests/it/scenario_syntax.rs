@@ -115,6 +115,7 @@ fn answer(answer: &CommandOutcome) -> String {
         CommandOutcome::Rejected(Rejection::Held { holder, .. }) => format!("held by {holder}"),
         CommandOutcome::Rejected(Rejection::Ended { lease, .. }) => format!("{} is over", lease.0),
         CommandOutcome::Rejected(Rejection::NotFound) => "no such lease".into(),
+        CommandOutcome::Rejected(Rejection::NoSpace) => "no space".into(),
         other => format!("{other:?}"),
     }
 }

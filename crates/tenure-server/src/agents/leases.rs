@@ -14,16 +14,14 @@ use tenure_core::kernel;
 use tenure_core::kernel::{
     AgentCommand, AgentOutcome, Fence, HeartbeatOutcome, Holder, LeaseEnd, LeaseTerms, Resource, Tick,
 };
-use tenure_core::rules::time::is_expired;
+use tenure_core::rules::is_expired;
 
 use super::{parse, submit, view};
-use crate::app::App;
-use crate::clock::tick_to_rfc3339;
+use crate::app::{App, tick_to_rfc3339};
 use crate::http::auth::Caller;
 use crate::http::body::JsonBody;
 use crate::http::fields::Fields;
-use crate::http::reply_error::{end_reason_name, unexpected};
-use crate::http::response::{HttpError, json};
+use crate::http::response::{HttpError, end_reason_name, json, unexpected};
 use crate::tokens::TokenScope;
 
 /// Renew leases of an agent.

@@ -11,16 +11,15 @@ use serde::Deserialize;
 use tenure_api::{AgentList, AgentView, ContentionEdge, ContentionGraph, ContentionNode, ResourceState};
 use tenure_core::kernel;
 use tenure_core::kernel::{Holder, Resource, Tick};
+use tenure_core::rules::is_expired;
 use tenure_core::rules::overlap::overlaps;
-use tenure_core::rules::time::is_expired;
 
 use super::wait_graph::{Edge, Graph};
 use super::{parse, view};
 use crate::app::App;
 use crate::http::auth::Caller;
 use crate::http::fields::parse_query;
-use crate::http::reply_error::no_such_agent;
-use crate::http::response::{HttpError, json};
+use crate::http::response::{HttpError, json, no_such_agent};
 
 /// The most agents in one answer.
 const MAX_AGENTS: usize = 1_000;

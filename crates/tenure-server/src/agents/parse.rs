@@ -1,8 +1,8 @@
 //! What agents call themselves and what they touch, read strictly.
 
 use tenure_core::kernel::{Holder, LeaseMode, Resource};
-use tenure_core::rules::names::{MAX_NAME_BYTES, check_name};
 use tenure_core::rules::overlap::{HIERARCHICAL_KINDS, is_hierarchical};
+use tenure_core::rules::{MAX_NAME_BYTES, check_name};
 
 use crate::http::fields::Fields;
 use crate::http::response::HttpError;

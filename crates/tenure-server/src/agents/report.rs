@@ -12,17 +12,16 @@ use tenure_core::kernel::{
     AgentCommand, AgentOutcome, AgentPhase, AgentReport, Holder, LeaseMode, ReportedAgentState, Resource,
     Tick,
 };
+use tenure_core::rules::is_expired;
 use tenure_core::rules::overlap::ResourcePattern;
-use tenure_core::rules::time::is_expired;
 
-use super::intent_list::ManifestIntent;
-use super::{intent_list, list, parse, submit, view};
+use super::manifest::ManifestIntent;
+use super::{list, manifest, parse, submit, view};
 use crate::app::App;
 use crate::http::auth::Caller;
 use crate::http::body::ManifestBody;
 use crate::http::fields::Fields;
-use crate::http::reply_error::{no_such_agent, unexpected};
-use crate::http::response::{HttpError, json};
+use crate::http::response::{HttpError, json, no_such_agent, unexpected};
 use crate::tokens::TokenScope;
 
 /// The one version of a digest.
@@ -57,7 +56,7 @@ pub(super) async fn report(
     let (answer, stamp) = submit(&app, &caller, AgentCommand::Report(report)).await?;
     let AgentOutcome::Acknowledged = answer else { return Err(unexpected()) };
     let pending = app.registrar.read(|state| {
-        let merged = intent_list::merge(&intents).into_iter();
+        let merged = manifest::merge(&intents).into_iter();
         merged.map(|(resource, mode)| stands(state, &agent, &resource, mode, stamp)).collect()
     });
     let view = AgentView { pending, ..list::find(&app, &caller, &id)? };
@@ -105,7 +104,7 @@ fn digest_of(
     })?;
     let intents = fields.read_object("recovery", |mut fields| {
         phase("last_phase", &fields.text("last_phase")?)?;
-        let intents = intent_list::parse(&mut fields, "pending_intents", None)?;
+        let intents = manifest::parse(&mut fields, "pending_intents", None)?;
         fields.reject_remaining()?;
         Ok(intents)
     })?;

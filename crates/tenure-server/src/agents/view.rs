@@ -4,9 +4,9 @@ use tenure_api::{AgentLease, AgentView, AgentWait, ResourceAccess};
 use tenure_core::kernel::{
     self, AgentRecord, Fence, Holder, KernelState, LeaseMode, LeaseView, Resource, Tick,
 };
-use tenure_core::rules::time::{is_expired, remaining};
+use tenure_core::rules::{is_expired, remaining};
 
-use crate::clock::tick_to_rfc3339;
+use crate::app::tick_to_rfc3339;
 use crate::http::auth::Caller;
 
 /// The lease with this number, dead or alive, as it is at `at`.

@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use tenure_core::kernel::{Holder, KernelState, LeaseMode, Resource, Tick};
+use tenure_core::rules::is_expired;
 use tenure_core::rules::overlap::ResourcePattern;
-use tenure_core::rules::time::is_expired;
 
 use super::view::conflicting_leases;
 

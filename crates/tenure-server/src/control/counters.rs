@@ -8,7 +8,7 @@ use serde::Serialize;
 use tenure_control::{CommandSource, DeviceClock};
 use tenure_core::kernel::Tick;
 
-use super::lease_change::LeaseEventKind;
+use super::message::LeaseEventKind;
 use crate::metrics::Label;
 
 pub(crate) struct ControlCounters {

@@ -4,13 +4,19 @@
 //! start: a device that began anew by itself would overwrite with its next change what somebody could still have saved.
 
 use std::fs::File;
-use std::io::{self, Read as _};
+use std::io;
+use std::io::Read as _;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
-use tenure_control::{PersistentState, PersistentStateError};
+use tenure_control::{Problem, ProblemCode};
+use tenure_device::{PersistentState, PersistentStateError};
 use thiserror::Error;
+use tokio::sync::Mutex;
 
-use crate::secret_file::{self, SecretFileError};
+use crate::secret_file;
+use crate::secret_file::SecretFileError;
 
 const NAME: &str = "device.json";
 /// Many times more than 32 presets take.
@@ -82,14 +88,90 @@ fn read(path: &Path) -> Result<Option<PersistentState>, DeviceStoreError> {
     }
 }
 
+/// Writes one state after the other.
+pub(super) struct DeviceStoreWriter {
+    store: Arc<DeviceStore>,
+    last_number: Arc<AtomicU64>,
+    last_written: Arc<Mutex<VersionedState>>,
+}
+
+/// A state that is to be written, or was.
+#[derive(Clone)]
+pub(super) struct VersionedState {
+    number: u64,
+    stored: PersistentState,
+}
+
+/// A state could not be written.
+pub(super) struct DeviceWriteError {
+    /// What the disk has instead; nothing if a newer state is on its way there.
+    pub(super) on_disk: Option<PersistentState>,
+}
+
+impl DeviceStoreWriter {
+    /// A writer after `stored`, which is on the disk.
+    pub(super) fn new(store: DeviceStore, stored: PersistentState) -> Self {
+        let last_written = Arc::new(Mutex::new(VersionedState { number: 0, stored }));
+        Self { store: Arc::new(store), last_number: Arc::default(), last_written }
+    }
+
+    /// The next state. To be called in the order of the states: under the lock of the device.
+    pub(super) fn next_state(&self, stored: PersistentState) -> VersionedState {
+        VersionedState { number: self.last_number.fetch_add(1, Ordering::Relaxed) + 1, stored }
+    }
+
+    /// Returns once this state, or a newer one, is on the disk. Whoever does not wait for that lets it go on all the same:
+    /// a thread that writes cannot be called back, and the next one must not write beside it.
+    pub(super) async fn write(&self, turn: VersionedState) -> Result<(), DeviceWriteError> {
+        let (store, turns, written) =
+            (self.store.clone(), self.last_number.clone(), self.last_written.clone());
+        let writing = tokio::spawn(write(store, turns, written, turn));
+        writing.await.unwrap_or(Err(DeviceWriteError { on_disk: None }))
+    }
+}
+
+async fn write(
+    store: Arc<DeviceStore>,
+    turns: Arc<AtomicU64>,
+    written: Arc<Mutex<VersionedState>>,
+    turn: VersionedState,
+) -> Result<(), DeviceWriteError> {
+    let mut written = written.lock().await;
+    if written.number >= turn.number {
+        return Ok(());
+    }
+    let next = turn.clone();
+    match tokio::task::spawn_blocking(move || store.write(&next.stored)).await {
+        Ok(Ok(())) => {
+            *written = turn;
+            Ok(())
+        }
+        _ => {
+            let is_newest = turns.load(Ordering::Relaxed) == turn.number;
+            Err(DeviceWriteError { on_disk: is_newest.then(|| written.stored.clone()) })
+        }
+    }
+}
+
+/// What whoever asked for it is told. The path says too much to who is only connected.
+pub(super) fn storage_failed() -> Problem {
+    Problem::new(
+        ProblemCode::StorageFailed,
+        "it could not be stored, and was taken back; whoever runs the server looks at the disk of its data directory",
+    )
+}
+
 #[cfg(test)]
 mod tests {
     use std::fs;
     use std::os::unix::fs::PermissionsExt as _;
+    use std::time::Duration;
 
+    use futures_util::FutureExt as _;
     use serde_json::{Value, json};
-    use tenure_control::{DeviceClock, VirtualDevice};
+    use tenure_control::DeviceClock;
     use tenure_core::kernel::Tick;
+    use tenure_device::VirtualDevice;
 
     use super::*;
 
@@ -183,5 +265,23 @@ mod tests {
         let data = tempfile::tempdir().unwrap();
         fs::create_dir(data.path().join(NAME)).unwrap();
         assert!(matches!(open_error(data.path()), DeviceStoreError::File(_)));
+    }
+
+    /// Whoever asked may hang up in the middle of a write. It goes on, and the next one must wait for it: two at once would
+    /// write over each other.
+    #[tokio::test]
+    async fn an_abandoned_write_completes_before_the_next_one_starts() {
+        let data = tempfile::tempdir().unwrap();
+        let (store, stored) = DeviceStore::open(data.path()).unwrap();
+        let writer = DeviceStoreWriter::new(store, stored.clone());
+        let turn = writer.next_state(stored);
+        assert!(writer.write(turn).now_or_never().is_none(), "it waits for the disk");
+        for _ in 0..500 {
+            if writer.last_written.lock().await.number == 1 {
+                return;
+            }
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+        panic!("it is on the disk, and nobody knows");
     }
 }

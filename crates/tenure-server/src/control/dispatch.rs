@@ -3,15 +3,15 @@
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 use tenure_control::commands::{self, CommandDefinition};
-use tenure_control::{CommandClass, Problem, ProblemCode};
+use tenure_control::{CommandClass, CommandError, Problem, ProblemCode};
+use tenure_gateway::RelayHandle;
 use tokio_tungstenite::tungstenite::Message;
 
 use super::connection::Connection;
-use super::gateway::RelayHandle;
-use super::message::{self, CommandError, to_raw_json};
-use super::{authentication, lease_commands};
+use super::message::{self, to_raw_json};
+use super::{connection, lease_commands};
 use crate::app::App;
-use crate::http::json;
+use crate::http::body;
 
 /// The longest `requestId`, in bytes.
 const MAX_REQUEST_ID_BYTES: usize = 128;
@@ -73,9 +73,9 @@ async fn obey(
             return Ok(("control.released", lease_commands::release(app, connection, fields).await?));
         }
         "control.status" => lease_commands::status(app),
-        "auth.status" => to_raw_json(&authentication::status(&connection.caller)),
-        "auth.login" => to_raw_json(&authentication::login(app, connection, fields)?),
-        "auth.logout" => to_raw_json(&authentication::logout(app, connection)?),
+        "auth.status" => to_raw_json(&connection::status(&connection.caller)),
+        "auth.login" => to_raw_json(&connection::login(app, connection, fields)?),
+        "auth.logout" => to_raw_json(&connection::logout(app, connection)?),
         name => {
             if row.may_change {
                 lease_commands::require_control_permission(&connection.caller)?;
@@ -88,7 +88,7 @@ async fn obey(
 }
 
 fn read(text: &str) -> Result<Map<String, Value>, Problem> {
-    match json::parse(text.as_bytes()) {
+    match body::parse(text.as_bytes()) {
         Ok(Value::Object(fields)) => Ok(fields),
         Ok(_) => Err(Problem::new(ProblemCode::InvalidJson, "send a JSON object with a `type`")),
         // The parser names a place and a rule, and repeats nothing of the text: it may have a token in it.

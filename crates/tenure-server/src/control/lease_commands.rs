@@ -9,21 +9,24 @@ use tenure_control::device_clock::whole_millis;
 use tenure_control::ownership::expired_rejection;
 use tenure_control::rejection::SCOPE;
 use tenure_control::{
-    ControlLease, ControlOwner, ControlRejection, ControlRejectionCode, Problem, ProblemCode, TokenDigest,
+    CommandError, ControlLease, ControlOwner, ControlRejection, ControlRejectionCode, Problem, ProblemCode,
+    TokenDigest,
 };
+use tenure_core::kernel;
 use tenure_core::kernel::{
-    self, Acquire, Command, CommandOutcome, ContentionPolicy, Fence, Labels, LeaseMode, LeaseRequest, Nonce,
+    Acquire, Command, CommandOutcome, ContentionPolicy, Fence, Labels, LeaseMode, LeaseRequest, Nonce,
     Resource, Tick,
 };
 use tenure_core::lease::ReleaseReason;
-use tenure_core::rules::time::remaining;
+use tenure_core::rules::remaining;
 use tenure_registrar::Reply;
 
-use super::command_fields::CommandFields;
 use super::connection::{Connection, ConnectionLease, new_token};
 use super::controller::{RESOURCE, RegisteredConnection};
-use super::message::{self, AcquireResponse, CommandError, HeartbeatAck, ReleaseResponse, to_raw_json};
-use super::reply_error::{command_error, unexpected};
+use super::message;
+use super::message::{
+    AcquireResponse, HeartbeatAck, ReleaseResponse, command_error, to_raw_json, unexpected,
+};
 use crate::app::App;
 use crate::http::auth::Caller;
 use crate::tokens::TokenScope;
@@ -258,4 +261,46 @@ fn ended(app: &App, connection: &Connection, reply: Reply) -> CommandError {
             held.filter(is_foreign).map_or_else(expired_rejection, |held| held.locked_rejection(now))
         })
         .into()
+}
+
+/// The fields that were not taken yet. It has no `Debug`: one of them may be a token.
+pub(super) struct CommandFields(pub(super) Map<String, Value>);
+
+impl CommandFields {
+    pub(super) fn optional_text(&mut self, name: &str) -> Result<Option<String>, Problem> {
+        match self.0.remove(name) {
+            None => Ok(None),
+            Some(Value::String(text)) => Ok(Some(text)),
+            Some(_) => Err(Problem::of_field(ProblemCode::InvalidType, name, "must be a string")),
+        }
+    }
+
+    pub(super) fn text(&mut self, name: &str) -> Result<String, Problem> {
+        let missing = || Problem::of_field(ProblemCode::MissingField, name, "is missing");
+        self.optional_text(name)?.ok_or_else(missing)
+    }
+
+    pub(super) fn bounded_text(&mut self, name: &str, longest: usize) -> Result<String, Problem> {
+        let text = self.text(name)?;
+        checked(name, text, longest)
+    }
+
+    pub(super) fn optional_bounded_text(
+        &mut self,
+        name: &str,
+        longest: usize,
+    ) -> Result<Option<String>, Problem> {
+        self.optional_text(name)?.map(|text| checked(name, text, longest)).transpose()
+    }
+}
+
+fn checked(name: &str, text: String, longest: usize) -> Result<String, Problem> {
+    let wrong = |why: String| Err(Problem::of_field(ProblemCode::InvalidValue, name, why));
+    if text.is_empty() || text.len() > longest {
+        return wrong(format!("has from 1 to {longest} bytes"));
+    }
+    if text.chars().any(char::is_control) {
+        return wrong("has no control characters".to_owned());
+    }
+    Ok(text)
 }

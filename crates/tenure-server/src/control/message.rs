@@ -1,11 +1,16 @@
 //! What a client of the device is told about the lease.
 
+use std::sync::Arc;
+
 use serde::Serialize;
-use serde_json::{Value, value::RawValue, value::to_raw_value};
+use serde_json::Value;
+use serde_json::value::{RawValue, to_raw_value};
 use tenure_api::ControlStatus;
+use tenure_control::ownership::expired_rejection;
 use tenure_control::rejection::SCOPE;
-use tenure_control::{ControlLease, ControlRejection, DeviceClock, Problem};
+use tenure_control::{CommandError, ControlLease, DeviceClock, Problem, ProblemCode};
 use tenure_core::kernel::Tick;
+use tenure_registrar::Reply;
 
 use super::counters::CounterSnapshot;
 
@@ -100,7 +105,7 @@ pub(super) struct ControlStateChangedData<'a> {
 
 impl<'a> ControlStateChangedData<'a> {
     pub(super) fn new(
-        change: &'a super::lease_change::LeaseChange,
+        change: &'a LeaseChange,
         now: Tick,
         heartbeat_interval_ms: u32,
         counters: CounterSnapshot,
@@ -118,25 +123,6 @@ impl<'a> ControlStateChangedData<'a> {
     }
 }
 
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum CommandError {
-    Rejected(ControlRejection),
-    /// It makes no sense, or the device cannot do it.
-    Problem(Problem),
-}
-
-impl From<ControlRejection> for CommandError {
-    fn from(rejection: ControlRejection) -> Self {
-        Self::Rejected(rejection)
-    }
-}
-
-impl From<Problem> for CommandError {
-    fn from(problem: Problem) -> Self {
-        Self::Problem(problem)
-    }
-}
-
 #[derive(Serialize)]
 struct ProblemBody<'a> {
     code: &'a str,
@@ -145,28 +131,19 @@ struct ProblemBody<'a> {
     field: Option<&'a str>,
 }
 
-impl CommandError {
-    /// The part `error` of what a WebSocket is told.
-    pub(super) fn websocket_body(&self) -> Box<RawValue> {
-        match self {
-            Self::Rejected(rejection) => to_raw_json(&rejection.websocket_body()),
-            Self::Problem(problem) => problem_body(problem),
-        }
+/// The part `error` of what a WebSocket is told.
+pub(super) fn websocket_body(blocked: &CommandError) -> Box<RawValue> {
+    match blocked {
+        CommandError::Rejected(rejection) => to_raw_json(&rejection.websocket_body()),
+        CommandError::Problem(problem) => problem_body(problem),
     }
+}
 
-    /// The part `error` of what REST is told.
-    pub(super) fn rest_body(&self) -> Box<RawValue> {
-        match self {
-            Self::Rejected(rejection) => to_raw_json(&rejection.rest_body()),
-            Self::Problem(problem) => problem_body(problem),
-        }
-    }
-
-    pub(super) fn status(&self) -> u16 {
-        match self {
-            Self::Rejected(rejection) => rejection.code.status(),
-            Self::Problem(problem) => problem.code.status(),
-        }
+/// The part `error` of what REST is told.
+pub(super) fn rest_body(blocked: &CommandError) -> Box<RawValue> {
+    match blocked {
+        CommandError::Rejected(rejection) => to_raw_json(&rejection.rest_body()),
+        CommandError::Problem(problem) => problem_body(problem),
     }
 }
 
@@ -197,7 +174,7 @@ pub(super) fn success(kind: &str, request_id: Option<&str>, data: &impl Serializ
 
 pub(super) fn error(request_id: Option<&str>, blocked: &CommandError) -> String {
     let (event, data) = (None, None::<&Value>);
-    let error = blocked.websocket_body();
+    let error = websocket_body(blocked);
     text(&Envelope { r#type: "error", request_id, event, success: false, data, error: Some(&error) })
 }
 
@@ -213,4 +190,83 @@ pub(super) fn to_raw_json(value: &impl Serialize) -> Box<RawValue> {
 
 fn text(value: &impl Serialize) -> String {
     serde_json::to_string(value).expect("text, numbers and maps of text can be written as JSON")
+}
+
+pub(super) struct LeaseChange {
+    pub(super) event: LeaseEventKind,
+    /// As it is after the change; if it is over, as it was.
+    pub(super) lease: ControlLease,
+    pub(super) reason: Option<Arc<str>>,
+}
+
+tenure_core::text_enum! {
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    pub(super) enum LeaseEventKind {
+        Acquired = "acquired",
+        Heartbeat = "heartbeat",
+        Released = "released",
+        Expired = "expired",
+    }
+}
+
+impl LeaseChange {
+    pub(super) fn is_active(&self) -> bool {
+        matches!(self.event, LeaseEventKind::Acquired | LeaseEventKind::Heartbeat)
+    }
+}
+
+/// What it means that the registrar did not answer the question.
+pub(super) fn command_error(reply: Reply) -> CommandError {
+    if reply == Reply::TooLate {
+        // It was written, and was over by then.
+        return expired_rejection().into();
+    }
+    let failure = crate::http::response::error_from_reply(reply, Tick::default);
+    let code = match failure.0.code {
+        tenure_api::Code::Busy => ProblemCode::Busy,
+        tenure_api::Code::OutcomeUnknown => ProblemCode::OutcomeUnknown,
+        _ => ProblemCode::Unavailable,
+    };
+    Problem::new(code, failure.0.detail).into()
+}
+
+/// An answer that does not belong to the question.
+pub(super) fn unexpected() -> Problem {
+    Problem::new(
+        ProblemCode::Unavailable,
+        "the registrar gave an answer to another question; please report this",
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use tenure_control::rejection::{BLOCKED, ControlRejection, ControlRejectionCode};
+    use tenure_gateway::request_id;
+    use tokio_tungstenite::tungstenite::Message;
+
+    use super::*;
+
+    fn locked() -> CommandError {
+        let (code, owner_client_name) = (ControlRejectionCode::ControlLocked, "K1 Composer".to_owned());
+        ControlRejection { code, message: BLOCKED, owner_client_name, remaining_ms: 1_820 }.into()
+    }
+
+    // S0-72
+    #[test]
+    fn a_message_blocked_after_admission_gets_the_same_response_as_one_blocked_before() {
+        let message = Message::text(r#"{"requestId":"req-201","bri":1}"#);
+        let answer = error(request_id(&message).as_deref(), &locked());
+        let expected = r#"{"type":"error","requestId":"req-201","success":false,"error":{"code":"CONTROL_LOCKED","message":"Command blocked by active control lease","ownerClientName":"K1 Composer","remainingMs":1820,"scope":"global"}}"#;
+        assert_eq!(answer, expected);
+    }
+
+    // S0-49
+    #[test]
+    fn a_lease_that_expired_before_it_was_durable_is_reported_as_expired() {
+        assert_eq!(command_error(Reply::TooLate), CommandError::Rejected(expired_rejection()));
+        let CommandError::Problem(problem) = command_error(Reply::Busy) else {
+            panic!("the lease has nothing to do with it")
+        };
+        assert_eq!(problem.code, ProblemCode::Busy);
+    }
 }

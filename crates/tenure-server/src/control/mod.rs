@@ -12,48 +12,36 @@
 //!
 //! What a lease changes for whom is said in `tenure-control`, in one table; nothing here decides it.
 
-mod authentication;
-mod command_fields;
 mod connection;
 mod controller;
 mod counters;
 mod device_store;
-mod device_store_writer;
 mod dispatch;
-pub(crate) mod gateway;
 mod inputs;
-mod lease_change;
 mod lease_commands;
 mod message;
-mod ota_token;
-mod rate_limit;
-mod reply_error;
 mod rest;
-mod session;
-mod settings;
 mod websocket;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use parking_lot::Mutex;
 use tenure_control::DeviceClock;
-use tenure_control::device::VirtualDevice;
 use tenure_core::kernel::{Command, Fence, Principal, Resource, RevocationCause, TickDuration};
+use tenure_device::device::VirtualDevice;
+use tenure_gateway::{Gateway, GatewaySettings};
 
 use self::controller::ControlLeaseTerms;
 pub(crate) use self::controller::{Controller, DOMAIN};
 use self::device_store::DeviceStore;
 pub use self::device_store::DeviceStoreError;
-use self::gateway::Gateway;
 use self::inputs::LocalInputs;
-use self::ota_token::OtaToken;
-pub(crate) use self::rest::envelope::fallback;
+use self::rest::OtaToken;
 pub(crate) use self::rest::openapi::{
     CODES_OF_RESPONSE, OWN_SHAPE, add_device_routes as complete_description,
 };
-pub(crate) use self::rest::routes;
-pub use self::settings::{ControlSettings, RotaryEncoderSettings, SerialSettings};
+pub(crate) use self::rest::{fallback, routes};
 use crate::registrar::RegistrarHandle;
 
 pub(crate) struct ControlApi {
@@ -127,4 +115,70 @@ fn stale_leases(registrar: &RegistrarHandle) -> Vec<Fence> {
         let leases = state.leases_from(Fence::default());
         leases.filter(|lease| *lease.resource == resource).map(|lease| lease.fence).collect()
     })
+}
+
+#[derive(Debug, Clone)]
+pub struct ControlSettings {
+    /// How long a control lease lasts from each heartbeat, in milliseconds.
+    pub ttl_ms: u32,
+    /// How often its owner is asked to send a heartbeat, in milliseconds.
+    pub heartbeat_interval_ms: u32,
+    /// What the device's clock says when it starts. It has 32 bits: near the end of them, its wrap can be tried.
+    pub millis_at_start: u32,
+    /// Somebody else's device to stand in front of; nothing is the built-in one.
+    pub gateway: Option<GatewaySettings>,
+    pub serial: Option<SerialSettings>,
+    pub encoder: Option<RotaryEncoderSettings>,
+}
+
+impl Default for ControlSettings {
+    fn default() -> Self {
+        Self {
+            ttl_ms: 5_000,
+            heartbeat_interval_ms: 1_000,
+            millis_at_start: 0,
+            gateway: None,
+            serial: None,
+            encoder: None,
+        }
+    }
+}
+
+impl ControlSettings {
+    /// Shorter is no lease here; longer, and the device waits an hour for nobody.
+    pub const TTL_MS: std::ops::RangeInclusive<u32> = 1_000..=3_600_000;
+    /// More often would be more heartbeats than commands.
+    pub const MIN_HEARTBEAT_INTERVAL_MS: u32 = 10;
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SerialSettings {
+    /// Where, such as `/dev/ttyUSB0`. A link under `/dev/serial/by-id` finds it again after it was plugged in elsewhere.
+    pub path: PathBuf,
+    /// How fast, in bits per second.
+    pub baud: u32,
+}
+
+impl SerialSettings {
+    pub const DEFAULT_BAUD: u32 = 115_200;
+    /// What ports can do, from the slowest modem to the fastest adapter.
+    pub const BAUD: std::ops::RangeInclusive<u32> = 50..=12_000_000;
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RotaryEncoderSettings {
+    /// Where, such as `/dev/input/event3`.
+    pub path: PathBuf,
+    pub parameter: String,
+    /// By how much with each step. Negative: the other way round.
+    pub step: i32,
+}
+
+impl RotaryEncoderSettings {
+    /// What it moves if nobody chose another.
+    pub const DEFAULT_PARAMETER: &str = "brightness";
+    /// 32 steps from dark to bright.
+    pub const DEFAULT_STEP: i32 = 8;
+    /// The largest step, in either direction.
+    pub const MAX_STEP: i32 = 255;
 }

@@ -10,16 +10,14 @@ use tenure_api::{FileVerdict, FileVerdictKind};
 use tenure_core::kernel::{
     FileAcquire, FileCommand, FileOutcome, FileSessionActivity, FileSessionInfo, Holder, Tick,
 };
-use tenure_gate::paths::FileKey;
+use tenure_host::paths::FileKey;
 
-use super::caller::{HookIdentity, ResolvedFileCaller, parse_absolute_path, take_string_list};
-use super::guard_caller::{GuardRequest, UNNAMED};
-use super::local_process::LocalProcess;
-use super::resolve::RequestedPaths;
-use super::{
-    audit, blame, caller, last_activity, liveness, resolve, spawn_blocking, submit, verdict,
-    watched_processes,
+use super::caller::{
+    GuardRequest, HookIdentity, LocalProcess, ResolvedFileCaller, UNNAMED, parse_absolute_path,
+    take_string_list,
 };
+use super::resolve::RequestedPaths;
+use super::{audit, blame, caller, idle_release, liveness, resolve, spawn_blocking, submit, verdict};
 use crate::app::App;
 use crate::http::auth::Caller;
 use crate::http::body::ManifestBody;
@@ -64,7 +62,7 @@ pub(super) async fn acquire(
         Some(guarded) => guarded.resolve_caller(&app, local, &spoken).await?,
         None => {
             let file_caller = spawn_blocking(move || spoken.resolve(local)).await?;
-            last_activity::record_activity(&app, &file_caller.own.process, &file_caller.own.id);
+            idle_release::record_activity(&app, &file_caller.own.process, &file_caller.own.id);
             (file_caller, None)
         }
     };
@@ -72,12 +70,12 @@ pub(super) async fn acquire(
     let turn = app.files.process_locks.lock_of(&file_caller.own.process);
     let _turn = turn.read().await;
     // Before anything is got in its name: whoever asks may hang up at any moment.
-    watched_processes::watch(&app, &file_caller.own.process);
+    liveness::watch(&app, &file_caller.own.process);
     register_sessions(&app, &caller, &file_caller).await?;
     let session = file_caller.own.id.clone();
     let (files, answered) = acquire_resolved(&app, &caller, (&file_caller, background), &requested).await?;
     // Once more: it may have ended before its session was known.
-    watched_processes::watch(&app, &file_caller.own.process);
+    liveness::watch(&app, &file_caller.own.process);
     audit::watch_files(&app, &session, &files);
     if let FileOutcome::Granted { leases, .. } = &answered.0
         && !leases.is_empty()
@@ -141,7 +139,7 @@ pub(super) async fn register_sessions(
                 activity: FileSessionActivity::Active,
             };
             submit(app, caller, record).await?;
-            watched_processes::watch(app, &session.process);
+            liveness::watch(app, &session.process);
         }
     }
     Ok(())

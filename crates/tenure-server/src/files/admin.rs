@@ -8,11 +8,10 @@ use axum::response::Response;
 use serde_json::json as value;
 use tenure_api::{Code, FileView};
 use tenure_core::kernel::{FileCommand, FileOutcome, Holder, KernelState as Kernel};
-use tenure_core::rules::names::check_name;
+use tenure_core::rules::check_name;
 
-use super::caller::parse_absolute_path;
+use super::caller::{LocalProcess, parse_absolute_path};
 use super::list::{FileQuery, file_view};
-use super::local_process::LocalProcess;
 use super::{liveness, resolve, spawn_blocking, submit};
 use crate::app::App;
 use crate::http::auth::Caller;

@@ -10,13 +10,13 @@ use axum::response::Response;
 use jiff::Timestamp;
 use tenure_api::{Blame, BlamedLine};
 use tenure_core::kernel::{Holder, Resource};
-use tenure_gate::blame::{AgentAuthor, LineAttribution, LineAuthor};
-use tenure_gate::git;
-use tenure_gate::paths::FileKey;
+use tenure_host::blame::{AgentAuthor, LineAttribution, LineAuthor};
+use tenure_host::git;
+use tenure_host::paths::FileKey;
 
+use super::caller::LocalProcess;
 use super::list::{FileQuery, file_view};
-use super::local_process::LocalProcess;
-use super::{FilesApi, known_contents, spawn_blocking, view};
+use super::{FilesApi, spawn_blocking, verdict, view};
 use crate::app::App;
 use crate::http::auth::Caller;
 use crate::http::response::{HttpError, json};
@@ -131,11 +131,11 @@ fn unknown_author() -> AgentAuthor {
 
 fn content_of(path: &std::path::Path) -> Option<Vec<u8>> {
     let mut content = Vec::new();
-    known_contents::open(path, MAX_FILE_BYTES)?.read_to_end(&mut content).ok()?;
+    verdict::open(path, MAX_FILE_BYTES)?.read_to_end(&mut content).ok()?;
     Some(content)
 }
 
-fn line(line: tenure_gate::blame::BlamedLine) -> BlamedLine {
+fn line(line: tenure_host::blame::BlamedLine) -> BlamedLine {
     let (by, author) = match line.author {
         LineAuthor::Committed => ("committed", None),
         LineAuthor::Session(author) if author == unknown_author() => ("unknown", None),

@@ -11,13 +11,11 @@ use tenure_core::kernel::{
     FileCommand, FileOutcome, FileOwner, KernelState as Kernel, RetryTicket, RetryTicketEnd, Ticket,
 };
 
-use super::local_process::LocalProcess;
+use super::caller::LocalProcess;
 use super::{liveness, resolve, spawn_blocking, view};
-use crate::app::App;
-use crate::clock::tick_to_rfc3339;
+use crate::app::{App, tick_to_rfc3339};
 use crate::http::auth::Caller;
-use crate::http::reply_error::unexpected;
-use crate::http::response::{HttpError, json};
+use crate::http::response::{HttpError, json, unexpected};
 
 /// List blocker reports, oldest first.
 #[utoipa::path(

@@ -9,17 +9,15 @@ use axum::http::StatusCode;
 use axum::response::Response;
 use tenure_api::{CommitResult, HeldFileView};
 use tenure_core::kernel::{FileCommand, FileOutcome, Holder, Resource};
-use tenure_gate::paths::{FileKey, PathTarget, target_of, work_tree_of};
+use tenure_host::paths::{FileKey, PathTarget, target_of, work_tree_of};
 
-use super::caller::{parse_absolute_path, take_string_list};
-use super::local_process::LocalProcess;
-use super::{blame, idle_release, last_activity, liveness, spawn_blocking, submit, view, violations};
+use super::caller::{LocalProcess, parse_absolute_path, take_string_list};
+use super::{audit, blame, idle_release, liveness, spawn_blocking, submit, view};
 use crate::app::App;
 use crate::http::auth::Caller;
 use crate::http::body::ManifestBody;
 use crate::http::fields::Fields;
-use crate::http::reply_error::unexpected;
-use crate::http::response::{HttpError, json};
+use crate::http::response::{HttpError, json, unexpected};
 
 /// The most files in one request. Who commits more says so in parts.
 const MAX_FILES: usize = 10_000;
@@ -112,7 +110,7 @@ pub(super) async fn commit(
     let resources = foreign.iter().map(|(resource, _)| resource.clone());
     let resources = resources.filter(|resource| app.files.violations.is_new(resource, now)).collect();
     let detail = "it was committed by somebody else than its owner";
-    violations::report_violations(&app, resources, sessions.first().cloned(), detail);
+    audit::report_violations(&app, resources, sessions.first().cloned(), detail);
     report.foreign = held_by_views(&app, foreign).await?;
     Ok(json(StatusCode::OK, &report))
 }
@@ -180,7 +178,7 @@ async fn held_by_views(
 
 /// The sessions in whose name a process commits: one, or none if no agent that is known is above it.
 fn committers(app: &App, local: LocalProcess, hint: Option<&str>) -> Vec<Holder> {
-    last_activity::find_session(app, &last_activity::ancestry(local.pid), hint).into_iter().collect()
+    idle_release::find_session(app, &idle_release::ancestry(local.pid), hint).into_iter().collect()
 }
 
 fn find(app: &App, committed: &CommitRequest) -> Result<Vec<HeldCommittedFile>, HttpError> {

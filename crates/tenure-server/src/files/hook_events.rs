@@ -9,16 +9,12 @@ use axum::response::Response;
 use serde_json::json as value;
 use tenure_api::Code;
 use tenure_core::kernel::{FileCommand, FileSessionActivity, FileSessionEnd, Holder, Resource};
-use tenure_gate::paths::FileKey;
+use tenure_host::paths::FileKey;
 
 use super::acquire::register_sessions;
-use super::caller::{HookIdentity, ResolvedFileCaller, parse_absolute_path, take_string_list};
-use super::local_process::LocalProcess;
+use super::caller::{HookIdentity, LocalProcess, ResolvedFileCaller, parse_absolute_path, take_string_list};
 use super::resolve::RequestedPaths;
-use super::{
-    audit, blame, guard_caller, guards, known_contents, last_activity, liveness, resolve, spawn_blocking,
-    submit, watched_processes,
-};
+use super::{audit, blame, caller, guards, idle_release, liveness, resolve, spawn_blocking, submit, verdict};
 use crate::app::App;
 use crate::http::auth::Caller;
 use crate::http::body::ManifestBody;
@@ -69,11 +65,11 @@ pub(super) async fn report_event(
         if !matches!(event, HookEvent::Guarding) {
             return Err(HttpError::invalid("event", "is not a guard's to tell"));
         }
-        guard_caller::register_guard(&app, local).await?;
+        caller::register_guard(&app, local).await?;
         return Ok(json(StatusCode::OK, &value!({})));
     }
     let file_caller = spawn_blocking(move || spoken.resolve(local)).await?;
-    last_activity::record_activity(&app, &file_caller.own.process, &file_caller.own.id);
+    idle_release::record_activity(&app, &file_caller.own.process, &file_caller.own.id);
     match event {
         HookEvent::Guarding => {
             return Err(HttpError::invalid("event", "is a guard's to tell, and nobody else's"));
@@ -143,7 +139,7 @@ async fn record_activity(
     register_sessions(app, caller, file_caller).await?;
     submit(app, caller, FileCommand::RecordActivity { session: file_caller.own.clone(), activity: sign })
         .await?;
-    watched_processes::watch(app, &file_caller.own.process);
+    liveness::watch(app, &file_caller.own.process);
     Ok(())
 }
 
@@ -171,7 +167,7 @@ fn record_contents(
         resolve::resolve_paths(app, &RequestedPaths { cwd, paths: paths.to_vec(), entries: Vec::new() })?;
     for file in &files {
         if let (Some(content), Ok(resource)) =
-            (known_contents::hash_file(&file.absolute), Resource::parse(&file.resource))
+            (verdict::hash_file(&file.absolute), Resource::parse(&file.resource))
         {
             app.files.known_contents.record(session, &resource, content);
         }

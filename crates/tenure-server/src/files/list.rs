@@ -10,10 +10,9 @@ use axum::response::Response;
 use serde::Deserialize;
 use tenure_api::{FileSessionView, FileStatus, FilesOverview};
 use tenure_core::kernel::{FileSession, Resource};
-use tenure_gate::paths::FileKey;
+use tenure_host::paths::FileKey;
 
-use super::caller::parse_absolute_path;
-use super::local_process::LocalProcess;
+use super::caller::{LocalProcess, parse_absolute_path};
 use super::view::HeldFileSnapshot;
 use super::{FilesApi, resolve, spawn_blocking, view};
 use crate::app::App;

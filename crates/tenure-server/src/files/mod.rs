@@ -14,7 +14,7 @@
 //!             list  blocker_reports  people  blame     what a person sees, and may do
 //! ```
 //!
-//! Nothing here decides who has a file: see `kernel/file` in the core. What it knows of the machine is in `tenure-gate`.
+//! Nothing here decides who has a file: see `kernel/file` in the core. What it knows of the machine is in `tenure-host`.
 
 mod acquire;
 mod admin;
@@ -23,52 +23,42 @@ mod blame;
 mod blocker_reports;
 mod caller;
 mod commit;
-mod file_event_observer;
-mod grant_generations;
-mod guard_caller;
 mod guards;
 mod hook_events;
 pub(crate) mod idle_release;
 pub(crate) mod idle_shutdown;
-mod known_contents;
-mod last_activity;
 mod list;
-mod liveness;
-mod local_process;
-mod process_exit;
+pub(crate) mod liveness;
 mod resolve;
-mod settings;
 mod verdict;
 mod view;
-mod violations;
-pub(crate) mod watched_processes;
-mod work_trees;
 
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
-use tenure_core::kernel::{Command, CommandOutcome, FileCommand, FileOutcome, Resource, Tick};
-use tenure_gate::blame::AttributionStore;
+use tenure_core::kernel::{
+    Command, CommandOutcome, Event, Fence, FileCommand, FileEvent, FileOutcome, FileSession, KernelState,
+    Limits, Resource, Tick, TickDuration,
+};
+use tenure_host::blame::AttributionStore;
+use tenure_ledger::Seq;
+use tenure_registrar::runtime::Observer;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use self::audit::WorkTreeAudit;
-pub(crate) use self::grant_generations::GrantGenerations;
+use self::audit::{ReportedViolations, WorkTreeAudit};
+pub(crate) use self::caller::LocalProcess;
+pub(crate) use self::guards::GrantGenerations;
 use self::guards::GuardRegistry;
-use self::idle_release::IdleRelease;
+use self::idle_release::{IdleRelease, LastActivity, LastHolders, ProcessLocks};
 pub(crate) use self::idle_shutdown::IdleShutdown;
-use self::known_contents::KnownContents;
-use self::last_activity::{LastActivity, LastHolders, ProcessLocks};
-pub(crate) use self::local_process::LocalProcess;
-pub use self::settings::FileSettings;
-use self::violations::ReportedViolations;
-use self::watched_processes::WatchedProcesses;
-use self::work_trees::WorkTreeRegistry;
+use self::liveness::WatchedProcesses;
+use self::resolve::WorkTreeRegistry;
+use self::verdict::KnownContents;
 use crate::app::App;
 use crate::http::auth::Caller;
-use crate::http::reply_error::{answer_from_reply, unexpected};
-use crate::http::response::HttpError;
+use crate::http::response::{HttpError, answer_from_reply, unexpected};
 use crate::tokens::TokenScope;
 
 /// The files face.
@@ -166,4 +156,98 @@ async fn spawn_blocking<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, HttpError> + Send + 'static,
 ) -> Result<T, HttpError> {
     tokio::task::spawn_blocking(work).await.map_err(|_| unexpected())?
+}
+
+/// What was chosen. Times are in milliseconds.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FileSettings {
+    /// After how long the one retry for a file is due.
+    pub retry_ms: u64,
+    /// For how long a session has files after its turn ended and nothing was heard of it.
+    pub idle_ms: u64,
+    /// Whether agents are only told that somebody else has a file, and may change it all the same.
+    pub warn_only: bool,
+    /// Whether commands of agents run only where each of their changes is asked for.
+    pub guarded_shells: bool,
+    /// Whether working trees in which agents are at work are watched for changes that no lease explains.
+    pub audit: bool,
+    /// After how long without leases, sessions and requests the server stops by itself; nothing is never.
+    pub stop_when_idle_ms: Option<u64>,
+}
+
+impl Default for FileSettings {
+    fn default() -> Self {
+        Self {
+            retry_ms: 180_000,
+            idle_ms: 30_000,
+            warn_only: false,
+            guarded_shells: false,
+            audit: true,
+            stop_when_idle_ms: None,
+        }
+    }
+}
+
+impl FileSettings {
+    /// What the kernel has to know of it.
+    pub(crate) fn limits(&self, base: Limits) -> Limits {
+        Limits {
+            file_retry_delay: TickDuration::from_millis(self.retry_ms.max(1)),
+            file_idle_timeout: TickDuration::from_millis(self.idle_ms.max(1)),
+            ..base
+        }
+    }
+}
+
+/// Receives file events on the thread that publishes them, before any client learns of them. It must be quick.
+trait FileEventListener: Send + Sync {
+    /// A lease on a file began.
+    fn lease_began(&self) {}
+
+    /// A lease of a session is over.
+    fn lease_ended(&self, resource: &Resource, session: &FileSession, at: Tick);
+
+    /// A session is over. Its leases ended before.
+    fn session_ended(&self, _session: &FileSession) {}
+}
+
+struct FileEventObserver {
+    listeners: [Arc<dyn FileEventListener>; 3],
+}
+
+impl FilesApi {
+    pub(crate) fn observer(&self) -> Arc<dyn Observer> {
+        let (generations, holders) = (self.grant_generations.clone(), self.last_holders.clone());
+        Arc::new(FileEventObserver { listeners: [generations, holders, self.audit.recently_ended.clone()] })
+    }
+}
+
+impl FileEventObserver {
+    fn ends(&self, lease: Fence, at: Tick, before: &KernelState) {
+        let Some(lease) = before.lease(lease) else { return };
+        if let Some(session) = before.file_session(lease.holder) {
+            self.listeners.iter().for_each(|listener| listener.lease_ended(lease.resource, session, at));
+        }
+    }
+}
+
+impl Observer for FileEventObserver {
+    fn before_event(&self, _: Seq, event: &Event, before: &KernelState) {
+        match event {
+            Event::Issued(issued) if issued.resource.as_str().starts_with("FILE:") => {
+                self.listeners.iter().for_each(|listener| listener.lease_began());
+            }
+            Event::Released { lease, at, .. }
+            | Event::Expired { lease, at }
+            | Event::Revoked { lease, at, .. } => self.ends(*lease, *at, before),
+            Event::File(event) => {
+                if let FileEvent::Ended { session, .. } = &**event
+                    && let Some(session) = before.file_session(session)
+                {
+                    self.listeners.iter().for_each(|listener| listener.session_ended(session));
+                }
+            }
+            _ => {}
+        }
+    }
 }

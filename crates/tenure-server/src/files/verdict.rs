@@ -1,21 +1,25 @@
 //! What the kernel's answer means to whoever asked.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
+use std::fs::File;
+use std::io::Read as _;
+use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use parking_lot::Mutex;
+use rustix::fs::OFlags;
 use tenure_api::{FileVerdict, FileVerdictKind};
 use tenure_core::kernel::{
     FileOutcome, HeldFile, Holder, RecordedProcess, Resource, Tick, Ticket, UncommittedFile,
 };
-use tenure_gate::git;
-use tenure_gate::paths::FileKey;
+use tenure_host::git;
+use tenure_host::paths::FileKey;
 
-use super::last_activity::may_have_changed;
-use super::{known_contents, spawn_blocking, view, violations};
+use super::idle_release::may_have_changed;
+use super::{audit, spawn_blocking, view};
 use crate::app::App;
-use crate::http::reply_error::unexpected;
-use crate::http::response::HttpError;
+use crate::http::response::{HttpError, unexpected};
 
 /// What is said to a session that asked for these files at `now`; `whole` if it would replace their content.
 pub(super) async fn file_verdict(
@@ -54,7 +58,7 @@ async fn granted(
         let (app, session) = (app.clone(), session.clone());
         let stale = spawn_blocking(move || {
             let stale = |file: &&FileKey| {
-                let content = known_contents::hash_file(&file.absolute);
+                let content = hash_file(&file.absolute);
                 let resource = Resource::parse(&file.resource).ok();
                 content.zip(resource).is_some_and(|(content, resource)| {
                     app.files.known_contents.is_stale(&session, &resource, content)
@@ -163,7 +167,71 @@ fn apply_warn_only(app: &Arc<App>, session: &Holder, mut verdict: FileVerdict) -
         return verdict;
     }
     let resources = verdict.held.iter().filter_map(|held| Resource::parse(&held.resource).ok()).collect();
-    violations::report_violations(app, resources, Some(session.clone()), "it was only warned, as configured");
+    audit::report_violations(app, resources, Some(session.clone()), "it was only warned, as configured");
     verdict.verdict = FileVerdictKind::Granted;
     verdict
+}
+
+/// The most that is remembered. What is forgotten is not objected to.
+const MAX_ENTRIES: usize = 100_000;
+/// Larger files are not looked into.
+const MAX_FILE_BYTES: u64 = 64 << 20;
+
+/// A file's content, by its hash.
+pub(super) type ContentHash = [u8; 32];
+
+/// What each session last read or wrote of each file. In memory only: after a restart nothing is objected to that was read
+/// before.
+#[derive(Default)]
+pub(super) struct KnownContents(Mutex<HashMap<(Holder, Resource), ContentHash>>);
+
+impl KnownContents {
+    pub(super) fn record(&self, session: &Holder, resource: &Resource, content: ContentHash) {
+        let mut known = self.0.lock();
+        if known.len() >= MAX_ENTRIES {
+            known.clear();
+        }
+        known.insert((session.clone(), resource.clone()), content);
+    }
+
+    /// Whether a session knows another content than this. It is asked once: the second time it knows.
+    pub(super) fn is_stale(&self, session: &Holder, resource: &Resource, content: ContentHash) -> bool {
+        let mut known = self.0.lock();
+        match known.get_mut(&(session.clone(), resource.clone())) {
+            Some(before) if *before != content => {
+                *before = content;
+                true
+            }
+            _ => false,
+        }
+    }
+
+    pub(super) fn forget(&self, session: &Holder) {
+        let mut known = self.0.lock();
+        known.retain(|(holder, _), _| holder != session);
+    }
+}
+
+/// Opens a file to be read. Nothing for what is none, or is larger than that. Whoever opens a pipe would wait for somebody to
+/// write into it, perhaps for ever.
+pub(super) fn open(path: &Path, max_bytes: u64) -> Option<File> {
+    let flags = OFlags::NONBLOCK.bits().cast_signed();
+    let file = File::options().read(true).custom_flags(flags).open(path).ok()?;
+    let about = file.metadata().ok()?;
+    (about.is_file() && about.len() <= max_bytes).then_some(file)
+}
+
+/// What a file holds now; nothing if that cannot be said, or it is too large. It reads the disk.
+pub(super) fn hash_file(path: &Path) -> Option<ContentHash> {
+    let mut file = open(path, MAX_FILE_BYTES)?;
+    let mut hasher = blake3::Hasher::new();
+    let mut buffer = vec![0; 64 << 10];
+    loop {
+        match file.read(&mut buffer).ok()? {
+            0 => return Some(*hasher.finalize().as_bytes()),
+            count => {
+                hasher.update(&buffer[..count]);
+            }
+        }
+    }
 }

@@ -2,11 +2,10 @@
 
 use tenure_api::{FileOwner, FileView, FileWaiter, HeldFileView, UncommittedFile};
 use tenure_core::kernel::{self, Holder, KernelState, LeaseView, Resource, RetryTicket, Tick, Ticket};
-use tenure_gate::paths::FileKey;
-use tenure_gate::process::{self, Liveness};
+use tenure_host::paths::FileKey;
+use tenure_host::process::{self, Liveness};
 
-use crate::app::App;
-use crate::clock::tick_to_rfc3339;
+use crate::app::{App, tick_to_rfc3339};
 
 pub(super) fn report_id(ticket: Ticket) -> String {
     format!("R-{}", ticket.0)

@@ -10,7 +10,7 @@ use serde_json::{Map, Value};
 use tenure_api::Code;
 use tenure_core::kernel::RequestDigest;
 
-use super::json;
+use super::body;
 use super::response::HttpError;
 
 /// The fields that were not taken yet. It has no `Debug`: one of them may be a token.
@@ -19,7 +19,7 @@ pub(crate) struct Fields(Map<String, Value>);
 impl Fields {
     /// Reads a body, which must be one object.
     pub(crate) fn read(body: &[u8]) -> Result<Self, HttpError> {
-        match json::parse(body) {
+        match body::parse(body) {
             Ok(Value::Object(fields)) => Ok(Self(fields)),
             Ok(_) => Err(HttpError::new(Code::Invalid, "the body must be a JSON object")),
             // Our errors and the parser's name a place and a rule, and repeat nothing of the body.
@@ -37,7 +37,7 @@ impl Fields {
     pub(crate) fn read_list(text: &[u8]) -> Result<Vec<Self>, HttpError> {
         let wrong = |why: String| HttpError::new(Code::Invalid, why);
         let parsed =
-            json::parse(text).map_err(|error| wrong(format!("this is not JSON as we read it: {error}")))?;
+            body::parse(text).map_err(|error| wrong(format!("this is not JSON as we read it: {error}")))?;
         let Value::Array(values) = parsed else { return Err(wrong("send an array of objects".to_owned())) };
         let object = |value| match value {
             Value::Object(fields) => Ok(Self(fields)),

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use axum::extract::{MatchedPath, Request, State};
-use axum::http::header;
+use axum::http::{StatusCode, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse as _, Response};
 use prometheus_client::encoding::text;
@@ -12,10 +12,13 @@ use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::{ConstGauge, Gauge};
 use prometheus_client::metrics::info::Info;
 use prometheus_client::registry::Registry;
+use serde::Serialize;
 use tenure_api::Code;
 use tenure_core::kernel::IntentSessionState;
 use tokio::time::Instant;
+use utoipa::ToSchema;
 
+use super::response::{HttpError, json};
 use crate::app::App;
 use crate::metrics::{Label, PREFIX};
 
@@ -85,4 +88,39 @@ fn current(app: &App) -> Registry {
     let control_events = app.control.controller.counters.events.clone();
     registry.register("control_events", "Control lease changes and blocked inputs", control_events);
     registry
+}
+
+/// The health of the server.
+#[derive(Serialize, ToSchema)]
+struct Health {
+    /// Health: `alive` or `ready`.
+    status: &'static str,
+}
+
+/// Check that the process is running.
+#[utoipa::path(
+    get,
+    path = "/healthz",
+    tag = "service",
+    operation_id = "alive",
+    responses((status = 200, description = "Process is running", body = Health)),
+)]
+pub(super) async fn alive() -> Response {
+    json(StatusCode::OK, &Health { status: "alive" })
+}
+
+/// Check that the server is ready.
+#[utoipa::path(
+    get,
+    path = "/readyz",
+    tag = "service",
+    operation_id = "ready",
+    responses((status = 200, description = "Server is ready", body = Health)),
+    extensions(("x-codes" = json!(["UNAVAILABLE"])))
+)]
+pub(super) async fn ready(State(app): State<Arc<App>>) -> Result<Response, HttpError> {
+    match app.not_ready_reason() {
+        None => Ok(json(StatusCode::OK, &Health { status: "ready" })),
+        Some(reason) => Err(HttpError::new(Code::Unavailable, reason)),
+    }
 }

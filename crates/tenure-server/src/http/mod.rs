@@ -6,15 +6,11 @@ pub(crate) mod body;
 pub(crate) mod events;
 mod explain;
 pub(crate) mod fields;
-mod health;
-pub(crate) mod host_names;
-pub(crate) mod json;
 pub(crate) mod leases;
 mod metrics;
 mod openapi;
 pub mod origin;
 mod queue;
-pub(crate) mod reply_error;
 pub(crate) mod response;
 mod stream;
 mod tokens;
@@ -29,7 +25,7 @@ use tenure_api::Code;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-pub(crate) use self::host_names::HostNames;
+pub(crate) use self::origin::HostNames;
 use self::response::HttpError;
 pub(crate) use self::tokens::finish_revoking as finish_revoking_tokens;
 use crate::app::App;
@@ -64,8 +60,8 @@ fn documented_routes() -> OpenApiRouter<Arc<App>> {
         .merge(files::routes())
         .merge(intents::routes())
         .merge(control::routes())
-        .routes(routes!(health::alive))
-        .routes(routes!(health::ready))
+        .routes(routes!(metrics::alive))
+        .routes(routes!(metrics::ready))
         .routes(routes!(metrics::metrics))
         .routes(routes!(openapi::openapi))
 }

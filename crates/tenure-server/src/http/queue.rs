@@ -9,13 +9,12 @@ use serde::Deserialize;
 use tenure_api::{Queue, Waiter};
 use tenure_core::kernel::{self, Holder, LeaseMode, LeaseRequest, QueueTicketView, Resource, Tick, Ticket};
 use tenure_core::rules::overlap::overlaps;
-use tenure_core::rules::time::{is_expired, remaining};
+use tenure_core::rules::{is_expired, remaining};
 
 use super::auth::Caller;
 use super::fields::parse_query;
 use super::response::{HttpError, json};
-use crate::app::App;
-use crate::clock::tick_to_rfc3339;
+use crate::app::{App, tick_to_rfc3339};
 
 /// Which resource a question is about.
 #[derive(Deserialize)]

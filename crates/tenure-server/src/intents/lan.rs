@@ -13,7 +13,7 @@ use ipnet::IpNet;
 use tenure_api::Code;
 use thiserror::Error;
 
-use super::settings::IntentSettings;
+use super::IntentSettings;
 use crate::app::App;
 use crate::http::accept::Peer;
 use crate::http::response::HttpError;

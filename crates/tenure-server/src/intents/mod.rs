@@ -12,14 +12,11 @@
 
 mod key;
 mod lan;
-mod long_poll;
 mod parse;
 mod sessions;
-mod settings;
 mod submit;
 mod view;
 mod worker;
-mod worker_api;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -33,10 +30,9 @@ use self::key::IntentKeyDeriver;
 pub use self::key::{EmptySecret, IntentSecret, IntentSecrets};
 pub(crate) use self::lan::lan_only;
 pub use self::lan::{InvalidNetwork, Network};
-use self::long_poll::IntentSessionWaker;
-pub use self::settings::IntentSettings;
+use self::sessions::IntentSessionWaker;
 pub(crate) use self::view::view_of;
-pub use self::worker_api::WorkerApi;
+pub use self::worker::WorkerApi;
 use crate::app::App;
 
 /// What every route of intents begins with.
@@ -87,4 +83,38 @@ pub(crate) fn routes() -> OpenApiRouter<Arc<App>> {
         .routes(routes!(sessions::list))
         .routes(routes!(sessions::show, submit::stop))
         .merge(worker::routes())
+}
+
+/// What was chosen. The secrets are not in it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct IntentSettings {
+    /// Whether the API takes the lease of a channel or recording itself, and refuses an intent whose lease is held.
+    pub api_leases: bool,
+    /// How long a session waits for a worker, in milliseconds.
+    pub start_within_ms: u64,
+    /// How long the lease lasts that the API takes, in milliseconds; then a worker has to have renewed it.
+    pub lease_ttl_ms: u64,
+    /// Whether only some networks may ask.
+    pub lan_guard: bool,
+    pub lan_allowed: Vec<Network>,
+    /// Proxies whose word on where a request comes from counts.
+    pub trusted_proxies: Vec<Network>,
+}
+
+impl Default for IntentSettings {
+    fn default() -> Self {
+        Self {
+            api_leases: false,
+            start_within_ms: 300_000,
+            lease_ttl_ms: 30_000,
+            lan_guard: true,
+            lan_allowed: Network::private_and_loopback(),
+            trusted_proxies: Vec::new(),
+        }
+    }
+}
+
+impl IntentSettings {
+    /// Shorter, and no worker can be in time; longer, and nobody remembers what was wanted.
+    pub const START_WITHIN_MS: std::ops::RangeInclusive<u64> = 1_000..=86_400_000;
 }

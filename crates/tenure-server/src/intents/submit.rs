@@ -17,8 +17,7 @@ use crate::app::App;
 use crate::http::auth::Caller;
 use crate::http::body::LargeJsonBody;
 use crate::http::leases::nonce;
-use crate::http::reply_error::{answer_from_reply, no_such_session, unexpected};
-use crate::http::response::{HttpError, json};
+use crate::http::response::{HttpError, answer_from_reply, json, no_such_session, unexpected};
 
 /// Submit an intent.
 ///

@@ -7,9 +7,8 @@ use tenure_core::kernel::{
 };
 
 use super::parse;
-use crate::clock::format_tick_with_anchor;
-use crate::http::reply_error::unexpected;
-use crate::http::response::HttpError;
+use crate::app::format_tick_with_anchor;
+use crate::http::response::{HttpError, unexpected};
 
 /// A session, with its times as `anchor` ties them to the world's.
 pub(crate) fn view_of(session: &IntentSession, anchor: ClockAnchor) -> IntentSessionView {

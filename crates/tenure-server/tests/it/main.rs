@@ -13,7 +13,7 @@ mod error_documentation;
 mod events;
 mod explain;
 mod files;
-#[path = "../../../tenure-control/tests/it/firmware_image.rs"]
+#[path = "../../../tenure-device/tests/it/firmware_image.rs"]
 mod firmware_image;
 mod intents;
 mod limited_visibility;

@@ -4,8 +4,11 @@ use std::ffi::OsString;
 use std::process::ExitCode;
 
 use clap::Args;
+use tenure_guard::{GuardError, SessionSelector, run};
 
-use crate::guard::{SessionSelector, run};
+use super::run::exec_failure;
+use crate::exit;
+use crate::failure::Failure;
 
 /// Runs a command so that nothing it starts can change a file that somebody else is editing.
 ///
@@ -43,6 +46,17 @@ pub struct Guard {
 impl Guard {
     /// Runs it.
     pub fn run(self) -> ExitCode {
-        run(&self.command, &SessionSelector::new(self.session, self.subagent))
+        exit_code(run(&self.command, &SessionSelector::new(self.session, self.subagent)))
+    }
+}
+
+/// The exit code of a guard, and of each process that only a guard starts. What went wrong is said.
+pub fn exit_code(result: Result<ExitCode, GuardError>) -> ExitCode {
+    match result {
+        Ok(code) => code,
+        Err(GuardError::NoCommand) => exit::USAGE.into(),
+        Err(GuardError::NotExecuted { program, error }) => exec_failure(&program, &error).report(),
+        Err(GuardError::Reported) => exit::UNAVAILABLE.into(),
+        Err(error) => Failure::from_message(exit::UNAVAILABLE, &error.to_string()).report(),
     }
 }

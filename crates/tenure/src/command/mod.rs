@@ -1,6 +1,5 @@
 //! What can be asked of the command line.
 
-mod acquire;
 mod agents;
 mod completions;
 mod control;
@@ -8,25 +7,20 @@ mod doctor;
 mod explain;
 mod files;
 mod guard;
-mod held_file;
 mod hook;
 mod install;
 mod lease;
 mod lease_request;
-mod lease_token;
 mod lease_view;
 mod ledger;
-mod list;
 mod log;
 mod mcp;
 mod passport;
-mod path_argument;
 mod replay;
 mod report;
 mod run;
 mod serve;
 mod session;
-mod stop;
 mod token;
 mod verify;
 mod watch;
@@ -39,8 +33,9 @@ use std::process::ExitCode;
 use clap::Subcommand;
 
 pub use self::doctor::run_internal_subcommand as run_doctor_subcommand;
-pub use self::hook::{run_hook_command, verdict};
-pub use self::run::{exec_failure, run_internal_subcommand};
+pub use self::guard::exit_code as guard_exit_code;
+pub use self::hook::run_hook_command;
+pub use self::run::run_internal_subcommand;
 use crate::failure::Failure;
 
 /// A command, with its own help text.
@@ -49,12 +44,12 @@ pub enum Command {
     Serve(serve::Serve),
     Worker(worker::Worker),
     Run(run::Run),
-    Acquire(acquire::Acquire),
+    Acquire(lease::Acquire),
     Renew(lease::Renew),
     Release(lease::Release),
     Transfer(lease::Transfer),
     Revoke(lease::Revoke),
-    List(list::List),
+    List(lease::List),
     Show(lease::Show),
     Who(who::Who),
     Watch(watch::Watch),
@@ -66,16 +61,16 @@ pub enum Command {
     Contention(explain::Contention),
     Work(work::Work),
     Files(files::Files),
-    Blame(held_file::Blame),
+    Blame(files::Blame),
     Report(report::ReportArguments),
-    Give(held_file::Give),
-    ForceRelease(held_file::ForceRelease),
+    Give(files::Give),
+    ForceRelease(files::ForceRelease),
     Install(install::Install),
     Uninstall(install::Uninstall),
     Guard(guard::Guard),
     Doctor(doctor::Doctor),
     Hook(hook::Hook),
-    Stop(stop::Stop),
+    Stop(serve::Stop),
     Token(token::Token),
     Verify(verify::Verify),
     Replay(replay::ReplayAt),

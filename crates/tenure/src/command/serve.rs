@@ -1,19 +1,23 @@
 //! `tenure serve`.
 
 use std::ffi::OsString;
-use std::io::{self, Write as _};
+use std::io;
+use std::io::Write as _;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
 
 use clap::Args;
+use tenure_host::stderr::{print_error, print_stderr};
 use tenure_ledger::OpenError;
 use tenure_registrar::runtime::ServiceError;
 use tenure_server::{AdminToken, RegistrarError, Server, Settings, StartError};
+use tenure_worker::EmbeddedWorker;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use zeroize::Zeroizing;
 
+use crate::client::with_local_client;
 use crate::configuration::{
     Configuration, LedgerLocation, ListenAddress, NO_SECRET, NetworkSettings, WorkerConfiguration,
     intent_secrets, variable,
@@ -21,8 +25,7 @@ use crate::configuration::{
 use crate::daemon::write;
 use crate::exit;
 use crate::failure::Failure;
-use crate::terminal_message::{print_error, print_stderr};
-use crate::worker::EmbeddedWorker;
+use crate::output::write_text;
 
 /// Runs the lease authority until it gets SIGTERM or SIGINT.
 ///
@@ -252,4 +255,22 @@ fn preset_token() -> Result<Option<AdminToken>, ExitCode> {
         print_error("TENURE_ADMIN_TOKEN cannot be used", &error);
         exit::CONFIGURATION.into()
     })
+}
+
+/// Stops the server of this machine in good order, as SIGTERM does.
+///
+/// Leases stay in the ledger, and the next hook of an agent starts the server again; until then no agent can change a file.
+/// Only for people: it is refused to whatever an agent started.
+///
+/// Example: tenure stop
+#[derive(Debug, Args)]
+pub struct Stop {}
+
+impl Stop {
+    /// Tells it.
+    pub fn run(self) -> Result<(), Failure> {
+        with_local_client(async |client| client.stop_server().await)?;
+        write_text("The server stops.\n")?;
+        Ok(())
+    }
 }

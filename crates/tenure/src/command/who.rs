@@ -6,9 +6,8 @@ use clap::Args;
 use tenure_api::{Lease, LeasePage};
 use tenure_client::LeaseFilter;
 
-use super::files::view;
-use super::list::list_all;
-use super::path_argument::absolute_path;
+use super::files::{absolute_path, view};
+use super::lease::list_all;
 use crate::client::{with_client, with_local_client};
 use crate::duration::format_short;
 use crate::exit;

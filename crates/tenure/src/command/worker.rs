@@ -6,13 +6,13 @@ use std::sync::Arc;
 
 use clap::Args;
 use tenure_client::{Client, Secret};
+use tenure_worker::{ServerHandle, Settings, WorkerExit, run_worker};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
 
 use crate::configuration::{LedgerLocation, variable};
 use crate::exit;
 use crate::failure::Failure;
-use crate::worker::{ServerHandle, Settings, WorkerExit, run_worker};
 
 /// Carries out the sessions of a server, in a process of its own, until it gets SIGTERM or SIGINT.
 ///

@@ -4,8 +4,6 @@ use std::fmt;
 
 use tenure_server::{AgentSettings, ControlSettings, IntentSettings, SerialSettings};
 
-use crate::worker::Settings;
-
 /// The values that a key accepts.
 #[derive(Debug, Clone, Copy)]
 pub enum AllowedValues {
@@ -26,6 +24,7 @@ pub enum AllowedValues {
 }
 
 use AllowedValues::{Command, List, Number, OneOf, Parsed, Switch, Text};
+use tenure_worker::Settings;
 
 const NETWORKS: AllowedValues = List("a list of networks, such as 192.168.0.0/16 or fd00::/8");
 const DEVICE_PATH: AllowedValues = Parsed("the path of a device, or `none`");

@@ -5,7 +5,6 @@
 
 mod control;
 mod folders;
-mod intents;
 mod keys;
 mod ledger_location;
 mod network;
@@ -20,8 +19,8 @@ use tenure_ledger::embedded::{EmbeddedStore, LedgerOptions};
 use tenure_registrar::runtime::MaintenanceOptions;
 use tenure_server::{AgentSettings, ControlSettings, FileSettings, IntentSettings, ResourcePools};
 
+pub use self::control::{WorkerConfiguration, read_api_leases};
 pub use self::folders::{Folders, NO_SECRET, intent_secrets};
-pub use self::intents::{WorkerConfiguration, read_api_leases};
 pub use self::ledger_location::{LedgerLocation, LocalServerPaths, variable};
 pub use self::network::{ListenAddress, NetworkSettings};
 pub use self::sources::{Flags, MergedValues};
@@ -83,10 +82,10 @@ impl Configuration {
             routine: routine(sources)?,
             pools: pools(sources)?,
             control: control::read_control_settings(sources)?,
-            intents: intents::read_intent_settings(sources)?,
+            intents: control::read_intent_settings(sources)?,
             agents: agents(sources)?,
             files: files(sources)?,
-            worker: intents::read_worker_configuration(sources, &data)?,
+            worker: control::read_worker_configuration(sources, &data)?,
             data,
         })
     }

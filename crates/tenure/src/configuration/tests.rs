@@ -210,7 +210,7 @@ fn gateway_device_and_rules_are_read_from_flag_or_file() {
         configuration(&[("control.device", "http://wled.local")], &[], "[control]\ndevice = 'http://other'");
     let found = found.unwrap().control.gateway.unwrap();
     assert_eq!(found.device.to_string(), "http://wled.local");
-    assert_eq!(found.rules, tenure_control::gateway::Rules::wled());
+    assert_eq!(found.rules, tenure_gateway::device_rules::Rules::wled());
     let folder = tempfile::tempdir().unwrap();
     let table = folder.path().join("lamp.rules");
     std::fs::write(&table, "reads GET /lamp\n").unwrap();
@@ -223,7 +223,7 @@ fn gateway_device_and_rules_are_read_from_flag_or_file() {
         .control
         .gateway
         .unwrap();
-    assert_eq!(named.rules, tenure_control::gateway::Rules::wled());
+    assert_eq!(named.rules, tenure_gateway::device_rules::Rules::wled());
     std::fs::write(&table, "reads GET /lamp\nread GET /lamp\n").unwrap();
     for (flags, file, expected) in [
         (&[("control.device", "wled.local")][..], "", "--device is not where a device is; write http://HOST"),
@@ -575,7 +575,7 @@ mod intent_settings {
 
 mod worker_settings {
     use super::*;
-    use crate::worker::{CommandTemplate, Settings};
+    use tenure_worker::{CommandTemplate, Settings};
 
     const PIPELINE: &str =
         "[intents.pipeline]\ncommand = ['ffmpeg', '-vf', 'scale=1:2,fps=3', '{service}']\n";

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use tenure_api::{FileAcquireRequest, FileEventReport, FileVerdict, FilesOverview};
 use tenure_client::{Client, Error};
+use tenure_guard::{FilesApi, FilesResponse, RequestError};
 use tokio::time::timeout;
 
 use super::{LocalServer, start};
@@ -19,26 +20,12 @@ pub struct AutostartClient {
     timeout: Duration,
 }
 
-#[derive(Debug)]
-pub enum RequestError {
-    NoServer {
-        why: String,
-        fix: String,
-    },
-    /// The server says itself what is wrong.
-    Rejected(String),
-}
-
 impl AutostartClient {
     /// Finds the server of this machine. Each answer may take so long, with all that has to be done for it.
     pub fn new(patience: Duration) -> Result<Self, RequestError> {
         let found = LocalServer::find().and_then(|local| local.client().map(|client| (local, client)));
         let (local, client) = found.map_err(|error| no_server(&error, START_COMMAND))?;
         Ok(Self { server: local, client, timeout: patience })
-    }
-
-    pub fn local_server(&self) -> &LocalServer {
-        &self.server
     }
 
     /// Whether these files may be changed.
@@ -88,6 +75,29 @@ impl AutostartClient {
                 DIAGNOSE_COMMAND,
             ))
         })
+    }
+}
+
+/// The server of this machine, for a guard.
+pub fn connect(timeout: Duration) -> Result<Box<dyn FilesApi>, RequestError> {
+    Ok(Box::new(AutostartClient::new(timeout)?))
+}
+
+impl FilesApi for AutostartClient {
+    fn acquire<'a>(&'a self, request: &'a FileAcquireRequest) -> FilesResponse<'a, FileVerdict> {
+        Box::pin(self.acquire(request))
+    }
+
+    fn files_below<'a>(&'a self, folder: &'a str) -> FilesResponse<'a, FilesOverview> {
+        Box::pin(self.files_below(folder))
+    }
+
+    fn send_event<'a>(&'a self, event: &'a FileEventReport) -> FilesResponse<'a, ()> {
+        Box::pin(self.send_event(event))
+    }
+
+    fn start_server(&self) -> FilesResponse<'_, ()> {
+        Box::pin(self.start())
     }
 }
 

@@ -1,25 +1,29 @@
 //! Starts the daemon where nobody listens: once, however many hooks ask at once.
 
 use std::ffi::OsString;
-use std::fs::{self, DirBuilder, File, OpenOptions};
-use std::io::{self, Read as _, Seek as _, SeekFrom};
+use std::fs::{DirBuilder, File, OpenOptions};
+use std::io::{Read as _, Seek as _, SeekFrom, Write as _};
+use std::os::fd::AsFd as _;
 use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::{Command, ExitCode, Stdio};
 use std::time::Duration;
+use std::{fs, io};
 
 use rustix::fs::{FlockOperation, flock};
 use rustix::io::Errno;
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, connect, socket_with};
 use tenure_client::boot_microseconds as now;
 use tenure_core::kernel::ProcessId;
-use tenure_gate::process::{self, Liveness};
+use tenure_host::process;
+use tenure_host::process::Liveness;
+use tenure_host::stderr::print_error;
 use thiserror::Error;
 
-use super::detached_process;
-use super::local_server::LocalServer;
-use crate::guard;
+use super::LocalServer;
+use crate::configuration::variable;
+use crate::exit;
 
 /// How long a daemon may take until it listens.
 const START_TIMEOUT: Duration = Duration::from_secs(8);
@@ -85,7 +89,7 @@ impl DaemonStartError {
 /// Starts the daemon, and waits until it listens. Whoever asks while another one starts it waits for that one.
 pub async fn start(local: &LocalServer) -> Result<(), DaemonStartError> {
     let log = local.log.as_deref().ok_or(DaemonStartError::NoHome)?;
-    if guard::is_guarded() {
+    if tenure_guard::is_guarded() {
         return started_by_guard(local, log).await;
     }
     let failed = |source| DaemonStartError::Log { path: log.into(), source };
@@ -121,7 +125,7 @@ pub async fn start(local: &LocalServer) -> Result<(), DaemonStartError> {
 async fn started_by_guard(local: &LocalServer, log: &Path) -> Result<(), DaemonStartError> {
     match spawn(&local.socket, log) {
         Err(DaemonStartError::Spawn(error))
-            if error.raw_os_error() == Some(guard::SERVER_STARTED_ERRNO.raw_os_error()) =>
+            if error.raw_os_error() == Some(tenure_guard::SERVER_STARTED_ERRNO.raw_os_error()) =>
         {
             listens_after_all(&local.socket, log).await
         }
@@ -165,7 +169,7 @@ pub fn is_listening(socket: &Path) -> bool {
 fn spawn(socket: &Path, log: &Path) -> Result<ProcessId, DaemonStartError> {
     let stderr = open(log).map_err(|source| DaemonStartError::Log { path: log.into(), source })?;
     let mut command = Command::new("/proc/self/exe");
-    command.arg0("tenure").arg(detached_process::SUBCOMMAND).arg(socket);
+    command.arg0("tenure").arg(tenure_guard::DETACHED).arg(socket);
     command.env_clear().envs(std::env::vars_os().filter(|(name, _)| is_kept(name)));
     command.stdin(Stdio::null()).stderr(stderr);
     let output = command.output()?;
@@ -207,6 +211,51 @@ fn last_log_message(log: &Path) -> String {
 
 fn micros(duration: Duration) -> u64 {
     u64::try_from(duration.as_micros()).unwrap_or(u64::MAX)
+}
+
+/// Starts the daemon on this socket, says its process id on standard output, and ends.
+///
+/// What it says goes where our standard error goes. Its parent is gone at once, so nobody can mistake it for a child of
+/// the agent.
+pub fn run(socket: Option<OsString>) -> ExitCode {
+    let started = socket.ok_or_else(|| io::Error::other("no socket was named")).and_then(spawn_daemon);
+    match started.and_then(|process| writeln!(io::stdout(), "{process}")) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            print_error("the daemon cannot be started", &error);
+            exit::UNAVAILABLE.into()
+        }
+    }
+}
+
+fn spawn_daemon(socket: OsString) -> io::Result<u32> {
+    close_inherited()?;
+    // A session of its own: no terminal, and no group that somebody ends.
+    rustix::process::setsid()?;
+    let log = io::stderr().as_fd().try_clone_to_owned()?;
+    // By its own name where it still has it, so that people find it; a replaced program has none.
+    let named = std::env::current_exe().ok().filter(|program| program.is_file());
+    let mut daemon = Command::new(named.unwrap_or_else(|| PathBuf::from("/proc/self/exe")));
+    daemon.arg0("tenure").args(["serve", "--listen", "none", "--socket"]).arg(socket);
+    daemon.stdin(Stdio::null()).stdout(log).stderr(Stdio::inherit());
+    // Not in somebody's checkout, which could not be removed or unmounted then.
+    daemon.current_dir(home().filter(|home| home.is_dir()).unwrap_or_else(|| PathBuf::from("/")));
+    daemon.spawn().map(|daemon| daemon.id())
+}
+
+fn home() -> Option<PathBuf> {
+    variable("HOME").map(PathBuf::from).filter(|home| home.is_absolute())
+}
+
+/// Closes every descriptor that was inherited beside the three that everybody has. Nothing else is open yet.
+fn close_inherited() -> io::Result<()> {
+    let names: Vec<_> = fs::read_dir("/proc/self/fd")?.flatten().map(|entry| entry.file_name()).collect();
+    let numbers = names.iter().filter_map(|name| name.to_str()?.parse::<i32>().ok());
+    for number in numbers.filter(|number| *number > 2) {
+        // One of them read the folder, and is closed by now.
+        let _ = nix::unistd::close(number);
+    }
+    Ok(())
 }
 
 #[cfg(test)]

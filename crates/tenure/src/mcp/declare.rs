@@ -7,11 +7,9 @@ use serde_json::json;
 use tenure_api::{Manifest, ManifestVerdict};
 use tenure_client::Code;
 
-use super::arguments::{schema, session_property};
-use super::error::ToolError;
-use super::resource_argument::ResourceArgument;
-use super::response::{ToolResponse, format_names, heartbeat_interval, lease_line, seconds};
-use super::service::ToolCall;
+use super::ToolCall;
+use super::arguments::{ResourceArgument, schema, session_property};
+use super::response::{ToolError, ToolResponse, format_names, heartbeat_interval, lease_line, seconds};
 
 /// After how long an agent that waits asks again, at the most.
 const MAX_RETRY_MS: u64 = 10_000;

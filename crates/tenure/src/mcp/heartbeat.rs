@@ -5,10 +5,9 @@ use serde::Deserialize;
 use serde_json::json;
 use tenure_api::{AgentLease, AgentLeaseIds, HeartbeatResult};
 
+use super::ToolCall;
 use super::arguments::{held_leases, leases_property, schema};
-use super::error::ToolError;
-use super::response::ToolResponse;
-use super::service::ToolCall;
+use super::response::{ToolError, ToolResponse};
 use crate::duration::format_short;
 
 #[derive(Debug, Deserialize)]

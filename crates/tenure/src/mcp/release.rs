@@ -5,10 +5,9 @@ use serde::Deserialize;
 use serde_json::json;
 use tenure_api::AgentReleaseResult;
 
+use super::ToolCall;
 use super::arguments::{leases_property, schema, selected_leases};
-use super::error::ToolError;
-use super::response::{ToolResponse, format_names};
-use super::service::ToolCall;
+use super::response::{ToolError, ToolResponse, format_names};
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]

@@ -6,12 +6,9 @@ use serde_json::json;
 use tenure_api::{AgentStateReport, ResourceTouchReport};
 use tenure_client::Code;
 
-use super::arguments::{schema, session_property};
-use super::error::ToolError;
-use super::resource_argument::ResourceArgument;
-use super::response::ToolResponse;
-use super::service::ToolCall;
-use super::status;
+use super::arguments::{ResourceArgument, schema, session_property};
+use super::response::{ToolError, ToolResponse};
+use super::{ToolCall, status};
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]

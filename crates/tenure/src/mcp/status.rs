@@ -6,10 +6,11 @@ use serde_json::json;
 use tenure_api::{AgentLeaseIds, AgentView, ReconcileResult};
 use tenure_client::Code;
 
+use super::ToolCall;
 use super::arguments::{leases_property, schema};
-use super::error::ToolError;
-use super::response::{ToolResponse, format_names, heartbeat_interval, lease_line, seconds, wait_line};
-use super::service::ToolCall;
+use super::response::{
+    ToolError, ToolResponse, format_names, heartbeat_interval, lease_line, seconds, wait_line,
+};
 use crate::duration::format_short;
 
 #[derive(Debug, Deserialize)]

@@ -4,11 +4,9 @@ use rmcp::model::{JsonObject, Tool, ToolAnnotations};
 use serde_json::Value;
 use tenure_api::ResourceState;
 
-use super::arguments::schema;
-use super::error::ToolError;
-use super::resource_argument::{ResourceArgument, resource_name};
-use super::response::{ToolResponse, format_names};
-use super::service::ToolCall;
+use super::ToolCall;
+use super::arguments::{ResourceArgument, resource_name, schema};
+use super::response::{ToolError, ToolResponse, format_names};
 use crate::duration::format_short;
 
 pub fn tool() -> Tool {

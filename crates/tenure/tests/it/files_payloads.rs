@@ -4,8 +4,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
-use tenure_gate::coding_agent::CodingAgent;
-use tenure_gate::hooks::{self, HookEvent, HookWaitPolicy};
+use tenure_hooks::{HookEvent, HookWaitPolicy};
+use tenure_host::coding_agent::CodingAgent;
 use tenure_testkit::{CommandOutput, FakeAgent, TestRepository};
 
 /// What an agent sent before it wrote, in this repo's repository.
@@ -18,7 +18,7 @@ struct RecordedPayload {
 }
 
 fn sent(repo: &TestRepository) -> Vec<RecordedPayload> {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tenure-gate/tests/fixtures/hooks");
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tenure-hooks/tests/fixtures/hooks");
     let mut texts = Vec::new();
     for entry in fs::read_dir(folder).unwrap() {
         let entry = entry.unwrap();
@@ -37,7 +37,7 @@ fn sent(repo: &TestRepository) -> Vec<RecordedPayload> {
     let mut found = Vec::new();
     for (agent, name, text) in texts {
         let text = text.replace("/repo", root);
-        let Ok(parsed) = hooks::parse_payload(agent, text.as_bytes()) else { continue };
+        let Ok(parsed) = tenure_hooks::parse_payload(agent, text.as_bytes()) else { continue };
         let HookEvent::BeforeWrite { paths, .. } = parsed.event else { continue };
         let cwd = parsed.cwd.unwrap_or_else(|| root.into());
         let files = paths.iter().map(|path| cwd.join(path)).collect();

@@ -4,13 +4,13 @@ use std::fs;
 use std::path::Path;
 
 use serde_json::{Value, json};
-use tenure_gate::coding_agent::CodingAgent;
-use tenure_gate::hooks::{self, HookEvent};
+use tenure_hooks::HookEvent;
+use tenure_host::coding_agent::CodingAgent;
 use tenure_testkit::{CommandOutput, TestRepository};
 
 /// What real agents have sent, each with its agent.
 fn payloads() -> Vec<(CodingAgent, String, Vec<u8>)> {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tenure-gate/tests/fixtures/hooks");
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tenure-hooks/tests/fixtures/hooks");
     let mut found = Vec::new();
     for entry in fs::read_dir(folder).unwrap() {
         let name = entry.as_ref().unwrap().file_name().into_string().unwrap();
@@ -56,7 +56,7 @@ fn every_write_is_denied_without_a_server_that_can_start() {
     let payloads = payloads();
     // Whatever a tool is about to do: what a shell would do to files, nobody would see.
     let calls = |agent: CodingAgent, bytes: &[u8]| {
-        hooks::parse_payload(agent, bytes).is_ok_and(|parsed| {
+        tenure_hooks::parse_payload(agent, bytes).is_ok_and(|parsed| {
             matches!(parsed.event, HookEvent::BeforeWrite { .. } | HookEvent::BeforeToolCall)
         })
     };

@@ -4,8 +4,7 @@ use super::decision::{end_wait_entries_of, time_out_wait_entries};
 use crate::kernel::agent::{AgentEvent, AgentWaitEnd};
 use crate::kernel::decision_builder::DecisionBuilder;
 use crate::kernel::event::{Event, RevocationCause};
-use crate::kernel::name::{Holder, Principal};
-use crate::kernel::newtypes::TickDuration;
+use crate::kernel::newtypes::{Holder, Principal, TickDuration};
 
 /// In whose name that is done.
 const AGENTS_PRINCIPAL: &str = "system:agents";

@@ -7,11 +7,10 @@ use crate::kernel::decision_builder::{DecisionBuilder, QueuePosition};
 use crate::kernel::event::Event;
 use crate::kernel::lease_request::{LeaseRequest, drop_covered_requests};
 use crate::kernel::mode::LeaseMode;
-use crate::kernel::name::{Holder, Principal, Resource};
-use crate::kernel::newtypes::{Fence, Tick, Ticket};
+use crate::kernel::newtypes::{Fence, Holder, Principal, Resource, Tick, Ticket};
 use crate::kernel::state::conflicts_with;
+use crate::rules::is_expired;
 use crate::rules::overlap::{is_hierarchical, overlaps};
-use crate::rules::time::is_expired;
 
 #[derive(Default)]
 pub(crate) struct AgentDecision {

@@ -5,14 +5,13 @@ use std::collections::BTreeSet;
 use super::decision::{
     end_wait, is_waiting, queue_blockers_of, wait_entries_conflicting, wait_entries_overlapping,
 };
-use super::grant::{grant, has_fences_and_time_for};
+use super::declare::{grant, has_fences_and_time_for};
 use crate::kernel::agent::{AgentEvent, AgentRank, AgentWait, AgentWaitEnd};
 use crate::kernel::decision_builder::DecisionBuilder;
 use crate::kernel::event::{Event, RevocationCause};
 use crate::kernel::lease_request::{LeaseRequest, drop_covered_requests};
 use crate::kernel::mode::LeaseMode;
-use crate::kernel::name::{Holder, Resource};
-use crate::kernel::newtypes::{Fence, Tick, TickDuration, Ticket};
+use crate::kernel::newtypes::{Fence, Holder, Resource, Tick, TickDuration, Ticket};
 use crate::kernel::state::LeaseEntry;
 use crate::rules::overlap::uncovered_indices;
 

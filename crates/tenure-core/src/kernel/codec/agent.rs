@@ -4,9 +4,9 @@ use super::decode::invalid;
 use super::fields::{MessageCodec, fields, message_codec, require_known};
 use crate::kernel::agent::{AgentEvent, AgentPhase, AgentRank, AgentWait, AgentWaitEnd};
 use crate::kernel::mode::LeaseMode;
-use crate::kernel::name::Resource;
+use crate::kernel::newtypes::Resource;
 use crate::proto;
-use crate::rules::names::InvalidInput;
+use crate::rules::InvalidInput;
 
 fields! {
     AgentEvent in agent_event {

@@ -6,12 +6,13 @@ use thiserror::Error;
 use super::fields::MessageCodec;
 use super::stored_work_id;
 use crate::kernel::event::{Event, IssuedLease, LeaseTerms};
-use crate::kernel::name::{Holder, Principal, Resource};
-use crate::kernel::newtypes::{Fence, LedgerTag, TICK_RATE_HZ, Tick, TickDuration, Ticket};
+use crate::kernel::newtypes::{
+    Fence, Holder, LedgerTag, Principal, Resource, TICK_RATE_HZ, Tick, TickDuration, Ticket,
+};
 use crate::lease::{LeaseError, ReleaseReason};
 use crate::ledger::EventRecord;
 use crate::proto::{self, clock_event, lease_event, wait_event, writer_event};
-use crate::rules::names::{InvalidInput, stored_id};
+use crate::rules::{InvalidInput, stored_id};
 
 /// A record that this version cannot read. Stop and call a human: the ledger is damaged, or newer.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]

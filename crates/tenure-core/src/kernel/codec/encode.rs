@@ -9,7 +9,7 @@ use crate::lease::REGISTRAR;
 use crate::ledger::EventRecord;
 use crate::proto;
 use crate::protobuf_writer::ProtobufWriter;
-use crate::rules::names::stored_id;
+use crate::rules::stored_id;
 
 /// What an event needs to be stored that is not its own.
 #[derive(Debug, Clone, Copy)]

@@ -6,10 +6,12 @@ use super::decode::invalid;
 use crate::kernel::event::{ClockReading, QueuedAcquire, RevocationCause, WaitEnd};
 use crate::kernel::lease_request::{Alternatives, LeaseRequest};
 use crate::kernel::mode::LeaseMode;
-use crate::kernel::name::{Holder, Labels, Principal, Resource};
-use crate::kernel::newtypes::{Fence, IdempotencyKey, Nonce, RequestDigest, Tick, TickDuration, Ticket};
+use crate::kernel::newtypes::{
+    Fence, Holder, IdempotencyKey, Labels, Nonce, Principal, RequestDigest, Resource, Tick, TickDuration,
+    Ticket,
+};
 use crate::proto;
-use crate::rules::names::InvalidInput;
+use crate::rules::InvalidInput;
 
 /// A value of an event, and how it stands in a message.
 pub(super) trait MessageCodec<M>: Sized {

@@ -9,7 +9,7 @@ use crate::kernel::file::{
 };
 use crate::kernel::process_id::RecordedProcess;
 use crate::proto;
-use crate::rules::names::{InvalidInput, is_storable_text};
+use crate::rules::{InvalidInput, is_storable_text};
 
 fields! {
     FileEvent in file_event {

@@ -7,10 +7,9 @@ use super::fields::{MessageCodec, enum_number, enum_value, fields, message_codec
 use crate::kernel::intent::{
     Intent, IntentAcceptance, IntentEvent, IntentKey, IntentSessionEnd, IntentTarget,
 };
-use crate::kernel::name::{Holder, Principal};
-use crate::kernel::newtypes::Tick;
+use crate::kernel::newtypes::{Holder, Principal, Tick};
 use crate::proto;
-use crate::rules::names::{InvalidInput, check_name};
+use crate::rules::{InvalidInput, check_name};
 
 fields! {
     IntentEvent in intent_event {

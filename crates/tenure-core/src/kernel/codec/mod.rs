@@ -10,15 +10,15 @@ mod file;
 mod intent;
 mod work;
 
-pub use decode::{DecodeError, decode};
-pub use encode::{EncodeContext, encode, encode_to};
-
 use std::borrow::Cow;
 use std::ops::Deref;
 
+pub use decode::{DecodeError, decode};
+pub use encode::{EncodeContext, encode, encode_to};
+
 use super::mode::LeaseMode;
-use super::name::Resource;
-use crate::rules::names::{ID_SEPARATOR, stored_id};
+use super::newtypes::Resource;
+use crate::rules::{ID_SEPARATOR, stored_id};
 
 /// The id under which a lease claims its resource. Where several leases may live on one resource, each
 /// claims an id of its own; that they go together is the conflict table's word.

@@ -9,7 +9,7 @@ use crate::kernel::event::Event;
 use crate::kernel::newtypes::{Fence, LedgerTag, Tick};
 use crate::kernel::work::WorkEvent;
 use crate::proto::{self, work_event};
-use crate::rules::names::InvalidInput;
+use crate::rules::InvalidInput;
 
 pub(super) fn to_message(event: &WorkEvent, tag: LedgerTag) -> proto::WorkEvent {
     let event = match event {

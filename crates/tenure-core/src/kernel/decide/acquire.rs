@@ -5,17 +5,16 @@ use std::sync::Arc;
 use crate::authority::Authority;
 use crate::kernel::api_decisions;
 use crate::kernel::assignment::Assignment;
-use crate::kernel::command::{Acquire, ContentionPolicy};
-use crate::kernel::contention_policy::{ContentionAction, contention_action, refreshes_own_lease};
+use crate::kernel::command::{
+    Acquire, ContentionAction, ContentionPolicy, contention_action, refreshes_own_lease,
+};
 use crate::kernel::decision_builder::{DecisionBuilder, Grant, QueuePosition};
 use crate::kernel::event::{Event, QueuedAcquire};
 use crate::kernel::lease_request::{LeaseRequest, can_be_assigned, conflicting_overlap};
-use crate::kernel::name::Resource;
-use crate::kernel::newtypes::{Fence, Tick, TickDuration};
+use crate::kernel::newtypes::{Fence, Resource, Tick, TickDuration};
 use crate::kernel::outcome::{CommandOutcome, Rejection};
 use crate::kernel::state::IdempotencyOutcome;
-use crate::rules::names::InvalidInput;
-use crate::rules::time::extends;
+use crate::rules::{InvalidInput, extends};
 
 /// A lease that begins has `authority`.
 pub(in crate::kernel) fn acquire(

@@ -1,18 +1,19 @@
 //! Decides commands: the events that they lead to, and the answer.
 
 pub(super) mod acquire;
-mod lease_end;
 mod reissue;
 
 use super::api_decisions::check_may_hold;
 use super::command::{Command, LeaseCredential};
 use super::decision_builder::DecisionBuilder;
-use super::name::{Holder, Principal};
-use super::newtypes::{Fence, Tick};
+use super::newtypes::{Fence, Holder, Principal, Tick};
 use super::outcome::{CommandOutcome, Decision, Rejection};
 use super::state::{KernelState, LeaseEntry};
 use super::{agent, file, intent, work};
-use crate::rules::names::check_name;
+use crate::kernel::event::{RevocationCause, WaitEnd};
+use crate::kernel::newtypes::Ticket;
+use crate::lease::ReleaseReason;
+use crate::rules::{InvalidInput, check_name};
 
 /// Answers `command` at `now`: what to append, and what to say.
 ///
@@ -41,19 +42,15 @@ fn dispatch(decision: &mut DecisionBuilder<'_>, command: &Command) -> Result<Com
             acquire::acquire(decision, acquire, None)
         }
         Command::Renew { lease, credential: claim, ttl } => reissue::renew(decision, *lease, claim, *ttl),
-        Command::Release { lease, claim, reason } => lease_end::release(decision, *lease, claim, *reason),
+        Command::Release { lease, claim, reason } => release(decision, *lease, claim, *reason),
         Command::Transfer { lease, claim, to, principal, nonce } => {
             reissue::transfer(decision, *lease, claim, to, principal, *nonce)
         }
         Command::Upgrade(change) => reissue::upgrade(decision, change),
         Command::Downgrade(change) => reissue::downgrade(decision, change),
-        Command::Revoke { lease, cause, by, detail } => {
-            lease_end::revoke(decision, *lease, *cause, by, detail)
-        }
-        Command::Reclaim { holder, by, detail } => lease_end::reclaim(decision, holder, by, detail),
-        Command::Withdraw { ticket, principal, end } => {
-            lease_end::withdraw(decision, *ticket, principal, *end)
-        }
+        Command::Revoke { lease, cause, by, detail } => revoke(decision, *lease, *cause, by, detail),
+        Command::Reclaim { holder, by, detail } => reclaim(decision, holder, by, detail),
+        Command::Withdraw { ticket, principal, end } => withdraw(decision, *ticket, principal, *end),
         Command::Agent(command) => agent::decide(decision, command),
         Command::File(command) => file::decide(decision, command),
         Command::Intent(command) => intent::decide(decision, command),
@@ -113,4 +110,86 @@ fn is_authorized(claim: &LeaseCredential, holder: &Holder, principal: &Principal
         LeaseCredential::Token => true,
         LeaseCredential::Holder { holder: claimed, principal: own } => claimed == holder && own == principal,
     }
+}
+
+/// Releasing what is over succeeds and appends nothing: the caller has what it wants.
+fn release(
+    decision: &mut DecisionBuilder<'_>,
+    fence: Fence,
+    claim: &LeaseCredential,
+    reason: ReleaseReason,
+) -> Result<CommandOutcome, Rejection> {
+    let lease = match active_lease(decision, fence, Some(claim)) {
+        Ok(lease) => lease,
+        Err(Rejection::Ended { .. }) => return Ok(CommandOutcome::Released { lease: fence }),
+        Err(rejection) => return Err(rejection),
+    };
+    decision.release(lease, reason);
+    Ok(CommandOutcome::Released { lease: fence })
+}
+
+fn revoke(
+    decision: &mut DecisionBuilder<'_>,
+    fence: Fence,
+    cause: RevocationCause,
+    by: &Principal,
+    detail: &str,
+) -> Result<CommandOutcome, Rejection> {
+    check_detail(detail)?;
+    if cause == RevocationCause::Transferred {
+        let reason = "is for leases that go on under another number; use transfer, upgrade or downgrade";
+        return Err(InvalidInput::new("cause", reason).into());
+    }
+    let lease = active_lease(decision, fence, None)?;
+    decision.revoke(lease, cause, by, detail);
+    Ok(CommandOutcome::Ended { leases: vec![fence] })
+}
+
+/// Only for a holder that is proven dead: a live one is never displaced. The proof is the caller's duty.
+fn reclaim(
+    decision: &mut DecisionBuilder<'_>,
+    holder: &Holder,
+    by: &Principal,
+    detail: &str,
+) -> Result<CommandOutcome, Rejection> {
+    check_detail(detail)?;
+    let state = decision.state;
+    let Some(slot) = state.find_holder(holder) else {
+        return Ok(CommandOutcome::Ended { leases: Vec::new() });
+    };
+    // The dead wait for nothing: they leave first, so that none of them is let in on the way.
+    for waiting in state.queue_entries_of(slot) {
+        if decision.is_waiting(waiting) {
+            decision.end_wait(waiting, WaitEnd::Gone);
+        }
+    }
+    // In the order of their numbers: how they lie in memory must not show in the ledger.
+    let mut leases: Vec<_> = state.leases_of(slot).filter(|lease| decision.is_active(lease)).collect();
+    leases.sort_unstable_by_key(|lease| lease.fence);
+    for lease in &leases {
+        decision.revoke(lease, RevocationCause::Reclaimed, by, detail);
+    }
+    Ok(CommandOutcome::Ended { leases: leases.into_iter().map(|lease| lease.fence).collect() })
+}
+
+/// A ticket that was served, timed out or withdrawn before is no mistake of the caller's.
+fn withdraw(
+    decision: &mut DecisionBuilder<'_>,
+    ticket: Ticket,
+    principal: &Principal,
+    end: WaitEnd,
+) -> Result<CommandOutcome, Rejection> {
+    let state = decision.state;
+    if ticket > state.last_ticket() {
+        return Err(Rejection::NoSuchTicket);
+    }
+    let Some(waiting) = state.queue_entry(ticket) else {
+        return Ok(CommandOutcome::Withdrawn { waited: false });
+    };
+    if waiting.queued.principal != *principal {
+        return Err(Rejection::NoSuchTicket);
+    }
+    let waited = decision.is_waiting(waiting);
+    decision.end_wait(waiting, if waited { end } else { WaitEnd::TimedOut });
+    Ok(CommandOutcome::Withdrawn { waited })
 }

@@ -6,11 +6,10 @@ use crate::kernel::decision_builder::{DecisionBuilder, Grant};
 use crate::kernel::event::{Event, RevocationCause};
 use crate::kernel::lease_request::LeaseRequest;
 use crate::kernel::mode::{LeaseMode, ModeSet};
-use crate::kernel::name::{Holder, Principal};
-use crate::kernel::newtypes::{Fence, Nonce, Tick, TickDuration};
+use crate::kernel::newtypes::{Fence, Holder, Nonce, Principal, Tick, TickDuration};
 use crate::kernel::outcome::{CommandOutcome, Rejection};
 use crate::kernel::state::{LeaseEntry, QueueEntry};
-use crate::rules::time::extends;
+use crate::rules::extends;
 
 /// Succeeds only if nobody else is in the way, now: two that both hold and both wait to upgrade would
 /// wait for ever. Waiters that the lease keeps out already are not overtaken by this; those that it does

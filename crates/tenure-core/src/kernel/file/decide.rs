@@ -2,22 +2,24 @@
 
 use std::collections::BTreeSet;
 
-use super::{acquire, activity, session_lifecycle};
+use super::contention::record_contention;
+use super::session::upsert_session;
+use super::{session, session_lifecycle};
 use crate::kernel::decision_builder::{DecisionBuilder, Grant, QueuePosition};
 use crate::kernel::event::Event;
 use crate::kernel::file::{
-    FILE_LEASE_TTL, FileCommand, FileEvent, FileRequest, RetryTicket, RetryTicketEnd, files_principal,
+    FILE_LEASE_TTL, FileAcquire, FileCommand, FileEvent, FileOutcome, FileOwner, FileRequest,
+    FileSessionActivity, FileSessionInfo, RetryTicket, RetryTicketEnd, UncommittedFile, files_principal,
 };
 use crate::kernel::lease_request::LeaseRequest;
 use crate::kernel::limits::{
     MAX_FILE_NAME_BYTES_PER_COMMAND, MAX_FILE_NAMES_PER_COMMAND, MAX_FILES_PER_COMMAND,
 };
 use crate::kernel::mode::LeaseMode;
-use crate::kernel::name::{Holder, Resource};
-use crate::kernel::newtypes::{Fence, Nonce};
+use crate::kernel::newtypes::{Fence, Holder, Nonce, Resource};
 use crate::kernel::outcome::{CommandOutcome, Rejection};
 use crate::kernel::state::LeaseEntry;
-use crate::rules::names::InvalidInput;
+use crate::rules::InvalidInput;
 use crate::rules::overlap::ResourcePattern;
 
 pub(in crate::kernel) fn decide(
@@ -26,9 +28,9 @@ pub(in crate::kernel) fn decide(
 ) -> Result<CommandOutcome, Rejection> {
     let answer = match command {
         FileCommand::RecordActivity { session, activity: sign } => {
-            activity::record_activity(decision, session, *sign)
+            session::record_activity(decision, session, *sign)
         }
-        FileCommand::Acquire(acquire) => acquire::acquire(decision, acquire),
+        FileCommand::Acquire(request) => acquire(decision, request),
         FileCommand::Commit { sessions, resources } => {
             session_lifecycle::release_committed_files(decision, sessions, resources)
         }
@@ -166,4 +168,86 @@ pub(super) fn check_files(files: &[FileRequest]) -> Result<(), Rejection> {
 pub(super) fn distinct_names(files: &[FileRequest]) -> Vec<(&Resource, Nonce)> {
     let mut known = BTreeSet::new();
     files.iter().flat_map(FileRequest::names).filter(|(resource, _)| known.insert(*resource)).collect()
+}
+
+/// What the session has already, and what those above it have, counts as granted.
+pub(super) fn acquire(
+    decision: &mut DecisionBuilder<'_>,
+    acquire: &FileAcquire,
+) -> Result<FileOutcome, Rejection> {
+    check_files(&acquire.files)?;
+    let sign = if acquire.background { FileSessionActivity::Background } else { FileSessionActivity::Active };
+    upsert_session(decision, &acquire.session, sign)?;
+    let own_sessions = with_ancestors(decision, acquire);
+    let names = distinct_names(&acquire.files);
+    names.iter().for_each(|(resource, _)| decision.expire_and_serve(resource));
+
+    let in_the_way: Vec<(&FileRequest, Vec<Holder>)> =
+        acquire.files.iter().map(|file| (file, blocking_holders(decision, &own_sessions, file))).collect();
+    let held: Vec<_> = in_the_way.into_iter().filter(|(_, holders)| !holders.is_empty()).collect();
+    if held.is_empty() {
+        return grant(decision, acquire, &own_sessions, &names);
+    }
+    let all: Vec<Holder> = held.iter().flat_map(|(_, holders)| holders.iter().cloned()).collect();
+    let sessions = unchecked_sessions(decision, &all, &acquire.checked);
+    if !sessions.is_empty() {
+        return Ok(FileOutcome::CheckRequired { sessions });
+    }
+    record_contention(decision, &acquire.session.id, &own_sessions, &held)
+}
+
+/// The session and everybody above it.
+fn with_ancestors(decision: &DecisionBuilder<'_>, acquire: &FileAcquire) -> Vec<Holder> {
+    let session = &acquire.session;
+    let parent = session.parent.iter().cloned();
+    let above = session.parent.iter().flat_map(|parent| decision.state.file_session_ancestors(parent));
+    std::iter::once(session.id.clone()).chain(parent).chain(above).collect()
+}
+
+/// Who is in the way on any name of a file.
+pub(super) fn blocking_holders(
+    decision: &DecisionBuilder<'_>,
+    own_sessions: &[Holder],
+    file: &FileRequest,
+) -> Vec<Holder> {
+    file.names().flat_map(|(resource, _)| blockers_of(decision, own_sessions, resource)).collect()
+}
+
+fn grant(
+    decision: &mut DecisionBuilder<'_>,
+    acquire: &FileAcquire,
+    own_sessions: &[Holder],
+    names: &[(&Resource, Nonce)],
+) -> Result<FileOutcome, Rejection> {
+    let session = &acquire.session.id;
+    let missing: Vec<_> =
+        names.iter().filter(|(resource, _)| lease_on(decision, resource).is_none()).copied().collect();
+    check_can_grant_files(decision, missing.len())?;
+    close_tickets_for(decision, session, names.iter().map(|(resource, _)| *resource), RetryTicketEnd::Served);
+    let mut leases = Vec::with_capacity(missing.len());
+    for (resource, nonce) in missing {
+        leases.push(grant_file(decision, session, resource, nonce, None)?);
+    }
+    let uncommitted =
+        uncommitted_by_unrelated_sessions(decision, &acquire.session, own_sessions, &acquire.files);
+    Ok(FileOutcome::Granted { leases, uncommitted })
+}
+
+/// The files that an unrelated session released without a commit. A session of the same process with the same session id
+/// is not unrelated.
+fn uncommitted_by_unrelated_sessions(
+    decision: &DecisionBuilder<'_>,
+    own: &FileSessionInfo,
+    own_sessions: &[Holder],
+    files: &[FileRequest],
+) -> Vec<(Resource, UncommittedFile)> {
+    let is_own = |owner: &FileOwner| {
+        own_sessions.contains(&owner.holder) || owner.process == own.process && owner.session == own.session
+    };
+    let mut seen = BTreeSet::new();
+    let files = files.iter().map(|file| &file.resource).filter(|resource| seen.insert(*resource));
+    let uncommitted =
+        files.filter_map(|resource| Some((resource, decision.state.uncommitted_file(resource)?)));
+    let foreign = uncommitted.filter(|(_, file)| !is_own(&file.owner));
+    foreign.map(|(resource, file)| (resource.clone(), file.clone())).collect()
 }

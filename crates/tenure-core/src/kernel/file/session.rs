@@ -2,10 +2,16 @@
 
 use std::sync::Arc;
 
-use super::retry_ticket::FileOwner;
-use crate::kernel::name::Holder;
-use crate::kernel::newtypes::Tick;
+use super::contention::FileOwner;
+use super::decide::push_file_event;
+use crate::kernel::admission::AdmissionLevel;
+use crate::kernel::decision_builder::DecisionBuilder;
+use crate::kernel::file::{FileEvent, FileOutcome, FileSessionActivity, FileSessionInfo, files_principal};
+use crate::kernel::limits::{MAX_FILE_SESSIONS, MIN_SEEN_INTERVAL};
+use crate::kernel::newtypes::{Holder, Tick};
+use crate::kernel::outcome::Rejection;
 use crate::kernel::process_id::RecordedProcess;
+use crate::rules::{InvalidInput, is_expired, is_storable_text};
 
 /// A session of a coding agent that lives, or a subagent of one.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -47,4 +53,104 @@ impl FileSession {
 pub struct UncommittedFile {
     pub owner: FileOwner,
     pub at: Tick,
+}
+
+pub(super) fn record_activity(
+    decision: &mut DecisionBuilder<'_>,
+    session: &FileSessionInfo,
+    sign: FileSessionActivity,
+) -> Result<FileOutcome, Rejection> {
+    upsert_session(decision, session, sign)?;
+    Ok(FileOutcome::Acknowledged)
+}
+
+/// Notes that a session is there. Who says the same twice within a second says nothing new.
+pub(super) fn upsert_session(
+    decision: &mut DecisionBuilder<'_>,
+    session: &FileSessionInfo,
+    sign: FileSessionActivity,
+) -> Result<(), Rejection> {
+    check(session)?;
+    let (state, now) = (decision.state, decision.now);
+    let Some(known) = state.file_session(&session.id) else {
+        decision.check_has_space()?;
+        check_can_start_session(decision, session)?;
+        // One event has one form: who is at nothing says nothing.
+        let task = session.task.clone().filter(|task| !task.is_empty());
+        let session = FileSessionInfo { task, ..session.clone() };
+        let id = session.id.clone();
+        push_file_event(decision, FileEvent::Began { session, at: now });
+        if sign == FileSessionActivity::TurnEnded {
+            push_file_event(decision, FileEvent::TurnEnded { session: id, at: now });
+        }
+        return Ok(());
+    };
+    // A name is for one process: another one of the same name is somebody else.
+    if known.process != session.process || known.parent != session.parent {
+        return Err(Rejection::HolderTaken { holder: session.id.clone() });
+    }
+    let id = session.id.clone();
+    match sign {
+        FileSessionActivity::TurnEnded if known.turn_ended_at.is_none() => {
+            push_file_event(decision, FileEvent::TurnEnded { session: id, at: now });
+        }
+        FileSessionActivity::TurnEnded => {}
+        FileSessionActivity::Active | FileSessionActivity::Background => {
+            let task = session.task.clone().filter(|task| *task != known.task);
+            let is_new = known.turn_ended_at.is_some()
+                || task.is_some()
+                || is_expired(now.0, known.seen_at.saturating_add(MIN_SEEN_INTERVAL).0);
+            // Without room, what only says when it was last heard of is not written. That it is at work again has to be: it
+            // would else lose what it has as one that rests.
+            let has_space = state.admission_level() >= AdmissionLevel::Renewals;
+            if is_new && !has_space && known.turn_ended_at.is_some() {
+                return Err(Rejection::NoSpace);
+            }
+            if is_new && has_space {
+                push_file_event(decision, FileEvent::Seen { session: id.clone(), at: now, task });
+                if sign == FileSessionActivity::Background && known.turn_ended_at.is_some() {
+                    push_file_event(decision, FileEvent::TurnEnded { session: id, at: now });
+                }
+            }
+        }
+    }
+    Ok(())
+}
+
+fn check(session: &FileSessionInfo) -> Result<(), Rejection> {
+    let texts = [("agent", &session.agent), ("session", &session.session)];
+    let task = session.task.iter().map(|task| ("task", task));
+    for (field, text) in texts.into_iter().chain(task) {
+        if !is_storable_text(text) {
+            let reason = "has over 4096 bytes, or a control character";
+            return Err(InvalidInput::new(field, reason).into());
+        }
+    }
+    if session.process.is_empty() {
+        let reason = "is empty; a session lives as long as its process, so it has one";
+        return Err(InvalidInput::new("process", reason).into());
+    }
+    Ok(())
+}
+
+fn check_can_start_session(
+    decision: &DecisionBuilder<'_>,
+    session: &FileSessionInfo,
+) -> Result<(), Rejection> {
+    let state = decision.state;
+    let holds = state.find_holder(&session.id).is_some_and(|slot| !state.is_holder_idle(slot));
+    let is_free = state.can_use_holder(&session.id, &files_principal(), decision.now)
+        && !holds
+        && state.agent(&session.id).is_none()
+        && state.intent_session(&session.id).is_none();
+    if !is_free {
+        return Err(Rejection::HolderTaken { holder: session.id.clone() });
+    }
+    if session.parent.as_ref().is_some_and(|parent| state.file_session(parent).is_none()) {
+        return Err(Rejection::NoSuchSession);
+    }
+    if state.file_session_count() >= MAX_FILE_SESSIONS {
+        return Err(Rejection::TooManySessions { max: MAX_FILE_SESSIONS });
+    }
+    Ok(())
 }

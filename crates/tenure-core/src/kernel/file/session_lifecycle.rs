@@ -2,12 +2,11 @@
 
 use std::sync::Arc;
 
-use super::acquire::blocking_holders;
-use super::activity::{record_activity, upsert_session};
 use super::decide::{
-    blockers_of, check_can_grant_files, check_count, check_files, close_ticket, close_tickets_for,
-    grant_file, lease_on, push_file_event, unchecked_sessions,
+    blockers_of, blocking_holders, check_can_grant_files, check_count, check_files, close_ticket,
+    close_tickets_for, grant_file, lease_on, push_file_event, unchecked_sessions,
 };
+use super::session::{record_activity, upsert_session};
 use crate::kernel::decide::check_detail;
 use crate::kernel::decision_builder::{DecisionBuilder, QueuePosition};
 use crate::kernel::event::RevocationCause;
@@ -16,13 +15,11 @@ use crate::kernel::file::{
     RetryTicketEnd, files_principal,
 };
 use crate::kernel::mode::LeaseMode;
-use crate::kernel::name::{Holder, Principal, Resource};
-use crate::kernel::newtypes::{Tick, Ticket};
+use crate::kernel::newtypes::{Holder, Principal, Resource, Tick, Ticket};
 use crate::kernel::outcome::Rejection;
 use crate::kernel::state::LeaseEntry;
 use crate::lease::ReleaseReason;
-use crate::rules::names::InvalidInput;
-use crate::rules::time::is_expired;
+use crate::rules::{InvalidInput, is_expired};
 
 /// Whoever is below them ends first. Those that are not known ended before.
 pub(super) fn end_sessions(

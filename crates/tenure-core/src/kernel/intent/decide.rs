@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::session_end::{active_count_and_size, end_session, ended_outcome, push_session_end};
+use super::session::{active_count_and_size, end_session, ended_outcome, push_session_end};
 use crate::kernel::command::{Acquire, ContentionPolicy};
 use crate::kernel::decide::{acquire, check_detail};
 use crate::kernel::decision_builder::{DecisionBuilder, Grant, QueuePosition};
@@ -16,12 +16,10 @@ use crate::kernel::intent::{
 use crate::kernel::lease_request::{Alternatives, LeaseRequest};
 use crate::kernel::limits::MAX_INTENT_SESSIONS_PER_COMMAND;
 use crate::kernel::mode::LeaseMode;
-use crate::kernel::name::{Holder, Principal, Resource};
-use crate::kernel::newtypes::{Fence, Nonce, Tick, TickDuration};
+use crate::kernel::newtypes::{Fence, Holder, Nonce, Principal, Resource, Tick, TickDuration};
 use crate::kernel::outcome::{CommandOutcome, Rejection};
 use crate::kernel::state::{KernelState, LeaseEntry};
-use crate::rules::names::{InvalidInput, stored_id};
-use crate::rules::time::extends;
+use crate::rules::{InvalidInput, extends, stored_id};
 
 pub(in crate::kernel) fn decide(
     decision: &mut DecisionBuilder<'_>,

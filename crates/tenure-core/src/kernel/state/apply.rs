@@ -3,9 +3,9 @@
 use thiserror::Error;
 
 use super::entry::{
-    HolderIdleSince, KnownHolder, LeaseEntry, PrincipalEntry, QueueEntry, ResourceEntry, SmallList,
+    HolderIdleSince, HolderLeases, KnownHolder, LeaseEntry, PrincipalEntry, QueueEntry, ResourceEntry,
+    SmallList,
 };
-use super::holder_leases::HolderLeases;
 use super::name_table::NameLookup;
 use super::retention::EndedLease;
 use super::work_leases::WorkLease;
@@ -14,11 +14,9 @@ use crate::kernel::event::{ClockReading, Event, IssuedLease, QueuedAcquire};
 use crate::kernel::file::FILES_PRINCIPAL;
 use crate::kernel::lease_request::{LeaseRequest, can_be_assigned};
 use crate::kernel::limits::{HOLDER_RETENTION, MAX_IDLE_HOLDERS};
-use crate::kernel::name::{Holder, Principal, Resource};
-use crate::kernel::newtypes::{Fence, Tick, TickDuration, Ticket};
+use crate::kernel::newtypes::{Fence, Holder, Principal, Resource, Tick, TickDuration, Ticket};
 use crate::kernel::outcome::LeaseEnd;
-use crate::rules::names::is_stored_as;
-use crate::rules::time::{extends, has_duration, is_expired};
+use crate::rules::{extends, has_duration, is_expired, is_stored_as};
 
 /// An event that cannot follow those before it. The ledger was not written by this kernel, or is damaged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]

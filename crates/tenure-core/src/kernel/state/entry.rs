@@ -2,13 +2,12 @@
 
 use std::collections::BTreeSet;
 
-use super::holder_leases::HolderLeases;
+use super::KernelState;
 use super::name_table::NamedEntry;
 use super::slab::Slot;
 use crate::kernel::event::{LeaseTerms, QueuedAcquire};
-use crate::kernel::mode::ModeSet;
-use crate::kernel::name::{Holder, Principal, Resource};
-use crate::kernel::newtypes::{Fence, IdempotencyKey, Tick, Ticket};
+use crate::kernel::mode::{LeaseMode, ModeSet};
+use crate::kernel::newtypes::{Fence, Holder, IdempotencyKey, Principal, Resource, Tick, Ticket};
 
 /// A live lease. A million of these should fit into a small machine: no field without a need.
 #[derive(Debug, Clone)]
@@ -177,9 +176,109 @@ impl NamedEntry for PrincipalEntry {
     }
 }
 
+/// Slots in no order that means anything.
+///
+/// The newest stand in the holder's entry itself, which a grant has at hand anyway. A list through the
+/// leases, or the end of a vector, is a trip to memory for each grant once there are many leases.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct HolderLeases {
+    newest: [Option<Slot>; INLINE_SLOTS],
+    overflow: Vec<Slot>,
+}
+
+const INLINE_SLOTS: usize = 6;
+
+impl HolderLeases {
+    pub(crate) fn len(&self) -> usize {
+        self.overflow.len() + self.newest.iter().flatten().count()
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.overflow.is_empty() && self.newest[0].is_none()
+    }
+
+    pub(crate) fn get(&self, place: usize) -> Option<Slot> {
+        let behind = place.checked_sub(self.overflow.len());
+        behind.map_or_else(|| self.overflow.get(place).copied(), |place| *self.newest.get(place)?)
+    }
+
+    pub(crate) fn iter(&self) -> impl Iterator<Item = Slot> {
+        self.overflow.iter().copied().chain(self.newest.iter().flatten().copied())
+    }
+
+    pub(crate) fn push(&mut self, slot: Slot) {
+        if self.newest[INLINE_SLOTS - 1].is_some() {
+            self.overflow.extend(self.newest.iter_mut().filter_map(Option::take));
+        }
+        let free = self.newest.iter_mut().find(|place| place.is_none());
+        *free.expect("room was made") = Some(slot);
+    }
+
+    /// Takes out what stands at `place`. The last one takes that place, if it is another, and is returned.
+    pub(crate) fn swap_remove(&mut self, place: usize) -> Option<Slot> {
+        let newest = self.newest.iter_mut().rev().find_map(Option::take);
+        let last = newest.or_else(|| self.overflow.pop())?;
+        match place.checked_sub(self.overflow.len()) {
+            None => self.overflow[place] = last,
+            // It was the last itself: nothing is left to move.
+            Some(behind) if self.newest.get(behind).is_none_or(Option::is_none) => return None,
+            Some(behind) => self.newest[behind] = Some(last),
+        }
+        Some(last)
+    }
+}
+
+impl KernelState {
+    /// Enters a lease everywhere but among the ends: those are inserted one by one, or made from all at
+    /// once. Its place among its holder's leases is decided here. Says to whom the holder belongs.
+    pub(super) fn insert_lease(&mut self, mut lease: LeaseEntry) -> Slot {
+        let place = self.holders.get(lease.holder).leases.len();
+        lease.holder_index = u32::try_from(place).expect("fewer than 2^32 leases fit into memory");
+        let (fence, ttl) = (lease.fence, lease.terms.ttl);
+        let (holder, resource) = (lease.holder, lease.resource);
+        let slot = self.leases.insert(lease);
+        let holder = self.holders.get_mut(holder);
+        holder.leases.push(slot);
+        let principal = holder.principal;
+        self.principals.get_mut(principal).leases += 1;
+        self.resources.get_mut(resource).leases.push(slot);
+        self.by_fence.insert(fence, slot);
+        self.ttl_histogram.add(ttl);
+        principal
+    }
+
+    /// Inserts a queue entry. `resources` are in the order of its requests: for each request all of its resources, with
+    /// the requested mode. Returns the principal of its holder.
+    pub(super) fn insert_queue_entry(
+        &mut self,
+        queued: QueuedAcquire,
+        holder: Slot,
+        resources: impl IntoIterator<Item = (Slot, LeaseMode)>,
+    ) -> Slot {
+        let mut places: Vec<(Slot, ModeSet)> = Vec::with_capacity(queued.requests.len());
+        for (slot, mode) in resources {
+            if self.resources.get_mut(slot).queue.insert(queued.ticket) {
+                places.push((slot, ModeSet::default().with(mode)));
+            } else if let Some((_, modes)) = places.iter_mut().find(|(known, _)| *known == slot) {
+                *modes = modes.with(mode);
+            }
+        }
+        let entry = self.holders.get_mut(holder);
+        entry.tickets.insert(queued.ticket);
+        let principal = entry.principal;
+        let counts = self.principals.get_mut(principal);
+        counts.queue_entry_count += 1;
+        counts.requested_leases += queued.requests.len();
+        self.queue_deadlines.insert((queued.until, queued.ticket));
+        self.queue_entries.insert(queued.ticket, QueueEntry { queued, holder, resource_modes: places });
+        principal
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::kernel::state::slab::Slab;
 
     /// With the name, the indexes and what the allocator adds, a lease has to stay within 400 bytes: see
     /// docs/benchmarks.md for what it really takes.
@@ -188,5 +287,26 @@ mod tests {
         assert_eq!(size_of::<LeaseEntry>(), 96);
         assert_eq!(size_of::<ResourceEntry>(), 48);
         assert_eq!(size_of::<KnownHolder>(), 120);
+    }
+
+    #[test]
+    fn holder_leases_match_a_vector() {
+        let (mut slab, mut own, mut vector) = (Slab::default(), HolderLeases::default(), Vec::new());
+        for step in 0..5_000_usize {
+            // More come than go, then more go than come.
+            let grows = (step / 50) % 2 == 0;
+            if vector.is_empty() || (step * 7) % 10 < if grows { 8 } else { 2 } {
+                let slot = slab.insert(step);
+                own.push(slot);
+                vector.push(slot);
+            } else {
+                let place = step * 31 % vector.len();
+                vector.swap_remove(place);
+                assert_eq!(own.swap_remove(place), vector.get(place).copied());
+            }
+            assert_eq!(own.iter().collect::<Vec<_>>(), vector);
+            assert_eq!((own.len(), own.is_empty()), (vector.len(), vector.is_empty()));
+            assert!((0..=vector.len() + 9).all(|place| own.get(place) == vector.get(place).copied()));
+        }
     }
 }

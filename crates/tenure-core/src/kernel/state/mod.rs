@@ -3,21 +3,16 @@
 mod agents;
 mod apply;
 mod checkpoint;
-mod comparable_state;
 mod entry;
 mod expiry_index;
 mod fence_index;
 mod files;
-mod hash_index;
-mod holder_leases;
-mod insert;
 mod intent_sessions;
 mod invariants;
 mod name_table;
 mod overlap_index;
 mod retention;
 mod slab;
-mod ttl_histogram;
 mod view;
 mod work_leases;
 
@@ -28,8 +23,8 @@ pub use agents::AgentRecord;
 pub(crate) use agents::conflicts_with;
 pub use apply::ApplyError;
 pub use checkpoint::RestoreError;
-pub use comparable_state::ComparableState;
 pub(crate) use entry::{LeaseEntry, QueueEntry};
+pub use invariants::ComparableState;
 pub(crate) use invariants::ensure;
 pub use name_table::HashSeed;
 pub use retention::EndedLease;
@@ -40,7 +35,7 @@ pub use work_leases::WorkLease;
 
 use self::agents::AgentStore;
 use self::entry::{HolderIdleSince, KnownHolder, PrincipalEntry, ResourceEntry};
-use self::expiry_index::ExpiryIndex;
+use self::expiry_index::{ExpiryIndex, TtlHistogram};
 use self::fence_index::FenceIndex;
 use self::files::FileStore;
 use self::intent_sessions::IntentSessionStore;
@@ -48,14 +43,12 @@ use self::name_table::NameTable;
 use self::overlap_index::OverlapIndex;
 use self::retention::{EndedLeases, IdempotencyKeys};
 use self::slab::Slab;
-use self::ttl_histogram::TtlHistogram;
 use self::work_leases::WorkLeaseStore;
 use super::admission::{AdmissionLevel, active_restore_quarantine};
 use super::event::ClockReading;
 use super::limits::{HOLDER_RETENTION, Limits};
-use super::name::{Holder, Principal, Resource};
-use super::newtypes::{Fence, LedgerTag, Tick, TickDuration, Ticket};
-use crate::rules::time::is_expired;
+use super::newtypes::{Fence, Holder, LedgerTag, Principal, Resource, Tick, TickDuration, Ticket};
+use crate::rules::is_expired;
 
 /// The kernel's state. It changes by [`KernelState::apply`] only, and is kept as bytes by [`KernelState::save`].
 #[derive(Debug, Clone)]

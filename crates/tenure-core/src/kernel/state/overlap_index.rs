@@ -5,7 +5,7 @@ use std::ops::Bound;
 
 use super::slab::Slot;
 use super::{KernelState, LeaseEntry, ensure};
-use crate::kernel::name::Resource;
+use crate::kernel::newtypes::Resource;
 use crate::rules::overlap::{ResourcePattern, is_hierarchical};
 
 /// Resources that have parts, in the order of their names, and something about each. All others are not in here, and cost nothing.

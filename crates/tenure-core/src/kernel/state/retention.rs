@@ -6,10 +6,11 @@ use super::slab::{Slab, Slot};
 use super::work_leases::{KeyedSpend, WorkLease};
 use crate::kernel::event::LeaseTerms;
 use crate::kernel::limits::{ENDED_LEASE_RETENTION, KEY_RETENTION, MAX_ENDED_LEASES};
-use crate::kernel::name::{Holder, Principal, Resource};
-use crate::kernel::newtypes::{Fence, IdempotencyKey, RequestDigest, Tick, Ticket};
+use crate::kernel::newtypes::{
+    Fence, Holder, IdempotencyKey, Principal, RequestDigest, Resource, Tick, Ticket,
+};
 use crate::kernel::outcome::LeaseEnd;
-use crate::rules::time::is_expired;
+use crate::rules::is_expired;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EndedLease {

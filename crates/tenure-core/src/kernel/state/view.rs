@@ -1,13 +1,11 @@
 //! What the world may see of the state.
 
-use super::KernelState;
-use super::WorkLease;
 use super::entry::{LeaseEntry, QueueEntry};
+use super::{KernelState, WorkLease};
 use crate::kernel::event::LeaseTerms;
 use crate::kernel::lease_request::LeaseRequest;
 use crate::kernel::mode::LeaseMode;
-use crate::kernel::name::{Holder, Principal, Resource};
-use crate::kernel::newtypes::{Fence, Tick, Ticket};
+use crate::kernel::newtypes::{Fence, Holder, Principal, Resource, Tick, Ticket};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LeaseView<'a> {

@@ -11,7 +11,7 @@ use crate::kernel::limits::{MAX_DERIVATION_DEPTH, MAX_DESCENDANTS};
 use crate::kernel::mode::LeaseMode;
 use crate::kernel::newtypes::Fence;
 use crate::kernel::work::WorkEvent;
-use crate::rules::time::is_expired;
+use crate::rules::is_expired;
 
 /// What became of the authority of one lease.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -11,12 +11,11 @@ use crate::kernel::event::{Event, RevocationCause};
 use crate::kernel::lease_request::LeaseRequest;
 use crate::kernel::limits::{MAX_DERIVATION_DEPTH, MAX_DESCENDANTS};
 use crate::kernel::mode::LeaseMode;
-use crate::kernel::name::Principal;
-use crate::kernel::newtypes::{Fence, Tick};
+use crate::kernel::newtypes::{Fence, Principal, Tick};
 use crate::kernel::outcome::{CommandOutcome, Rejection};
 use crate::kernel::state::{IdempotencyOutcome, LeaseEntry};
 use crate::kernel::work::{ClaimWork, DeriveLease, SpendBudget, WorkCommand, WorkEvent};
-use crate::rules::time::is_expired;
+use crate::rules::is_expired;
 
 /// Detail of the revocation of a lease whose parent ended.
 const PARENT_ENDED: &str = "the lease that it was derived from ended";

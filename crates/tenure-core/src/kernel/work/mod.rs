@@ -5,10 +5,93 @@
 //! takes along everybody below. What a child was given is gone from its parent for good, used up or not: so nobody has to
 //! trust what a child says that it used.
 
-mod command;
 mod decide;
-mod event;
 
-pub use command::{ClaimWork, DeriveLease, SpendBudget, WorkCommand};
+use std::sync::Arc;
+
 pub(super) use decide::{decide, end_derived_leases, parent_expires_at};
-pub use event::WorkEvent;
+
+use crate::authority::{Budget, LeaseScope, Purpose};
+use crate::kernel::command::LeaseCredential;
+use crate::kernel::newtypes::{Fence, Holder, IdempotencyKey, Labels, Nonce, Principal, Tick, TickDuration};
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum WorkCommand {
+    /// A lease on a piece of work, with authority of its own.
+    Claim(ClaimWork),
+    /// A lease on a piece of work, with a part of the authority of another lease.
+    Derive(DeriveLease),
+    Spend(SpendBudget),
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ClaimWork {
+    pub principal: Principal,
+    pub holder: Holder,
+    pub work_id: Arc<str>,
+    /// For how long, unless it is renewed.
+    pub ttl: TickDuration,
+    pub nonce: Nonce,
+    /// For people and programs of the caller's.
+    pub labels: Labels,
+    pub scope: LeaseScope,
+    pub budget: Budget,
+    /// So that a repeated request finds its first answer.
+    pub key: Option<IdempotencyKey>,
+}
+
+/// A request for a part of a lease that is held.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DeriveLease {
+    pub parent: Fence,
+    pub credential: LeaseCredential,
+    /// The part: who will hold it, on which work, for how long, and what with.
+    pub child: ClaimWork,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SpendBudget {
+    pub lease: Fence,
+    pub credential: LeaseCredential,
+    /// How much. Nothing at all asks whether it would be allowed.
+    pub amount: Budget,
+    pub purpose: Purpose,
+    /// So that a repeated request spends once.
+    pub key: Option<IdempotencyKey>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum WorkEvent {
+    Spent {
+        lease: Fence,
+        at: Tick,
+        amount: Budget,
+        purpose: Purpose,
+        /// Under which key it was asked for.
+        key: Option<IdempotencyKey>,
+    },
+}
+
+crate::kernel::event::type_names! {
+    WorkEvent {
+        Spent = "work.spent",
+    }
+}
+
+impl WorkEvent {
+    pub fn occurred_at(&self) -> Tick {
+        match self {
+            WorkEvent::Spent { at, .. } => *at,
+        }
+    }
+
+    /// About how many bytes callers made it long by.
+    pub fn byte_size(&self) -> usize {
+        match self {
+            WorkEvent::Spent { purpose, .. } => {
+                let names = [&purpose.work_id, &purpose.tool, &purpose.namespace];
+                names.into_iter().flatten().map(|name| name.len()).sum()
+            }
+        }
+    }
+}

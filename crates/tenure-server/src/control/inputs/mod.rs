@@ -13,10 +13,10 @@
 //! ```
 
 mod device_file;
-mod reconnect;
 mod rotary_encoder;
 mod serial;
-mod throttle;
+#[cfg(test)]
+mod tests;
 
 use std::future::Future;
 use std::sync::Arc;
@@ -24,14 +24,14 @@ use std::time::Duration;
 
 use serde_json::{Map, Value};
 use tenure_control::commands::CommandDefinition;
-use tenure_control::{CommandClass, CommandSource, ControlRejection, Permit};
+use tenure_control::{CommandClass, CommandError, CommandSource, ControlRejection, Permit};
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
+use tokio::time::{Interval, MissedTickBehavior, interval};
 
-use self::reconnect::InputHealth;
+use self::device_file::InputHealth;
 use super::ControlSettings;
 use super::controller::Controller;
-pub(crate) use super::message::CommandError;
 
 pub(crate) trait LocalCommandController: Send + Sync + 'static {
     /// Whether this source may send what is of this class, now. What may not is counted.
@@ -126,5 +126,22 @@ async fn carry_out<G: LocalCommandController>(
     }
 }
 
-#[cfg(test)]
-mod tests;
+/// How many lines, or movements of the knob, are taken in a second. Nobody types or turns faster.
+const MAX_PER_SECOND: u32 = 100;
+
+/// Lets through so many and no more. What comes faster waits where it is: in the port, and at last at its sender.
+struct Throttle(Interval);
+
+impl Throttle {
+    fn new() -> Self {
+        let mut interval = interval(Duration::from_secs(1) / MAX_PER_SECOND);
+        // Who was silent for long has saved up nothing.
+        interval.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        Self(interval)
+    }
+
+    /// Waits until the next one may come.
+    async fn wait(&mut self) {
+        self.0.tick().await;
+    }
+}

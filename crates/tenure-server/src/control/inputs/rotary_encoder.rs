@@ -5,16 +5,14 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value};
 use tenure_control::commands::{CommandDefinition, find_command};
-use tenure_control::rotary_encoder::{
+use tenure_control::{CommandError, CommandSource, Permit, Problem, ProblemCode};
+use tenure_device::rotary_encoder::{
     InputEventDecoder, RECORD_BYTES, RotaryEncoderInput, RotaryEncoderMapping, RotaryEncoderMovement,
 };
-use tenure_control::{CommandSource, Permit, Problem, ProblemCode};
 use tokio::sync::watch;
 
-use super::device_file::DeviceFile;
-use super::reconnect::{InputHealth, run_with_reconnect, wait_for_stop};
-use super::throttle::Throttle;
-use super::{CommandError, LocalCommandController};
+use super::device_file::{DeviceFile, InputHealth, run_with_reconnect, wait_for_stop};
+use super::{LocalCommandController, Throttle};
 use crate::control::RotaryEncoderSettings;
 
 /// Records that are read at once: as many as the system keeps for one reader.

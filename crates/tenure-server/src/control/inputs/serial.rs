@@ -4,16 +4,14 @@ use std::collections::VecDeque;
 use std::io;
 use std::sync::Arc;
 
-use tenure_control::serial::{
+use tenure_control::{CommandError, CommandSource, Problem, ProblemCode};
+use tenure_device::serial::{
     self, LineDecoder, MAX_LINE_BYTES, RejectedLine, SerialAction, SerialConsoleCommand, SerialLine,
 };
-use tenure_control::{CommandSource, Problem, ProblemCode};
 use tokio::sync::watch;
 
-use super::device_file::DeviceFile;
-use super::reconnect::{InputHealth, run_with_reconnect, wait_for_stop};
-use super::throttle::Throttle;
-use super::{CommandError, LocalCommandController};
+use super::device_file::{DeviceFile, InputHealth, run_with_reconnect, wait_for_stop};
+use super::{LocalCommandController, Throttle};
 use crate::control::SerialSettings;
 
 /// Answers that the port has not taken yet: the most bytes. What does not fit is dropped whole, so that somebody who never

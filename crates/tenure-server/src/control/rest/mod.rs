@@ -1,29 +1,47 @@
 //! The commands of the device under their addresses. The order is always the same: who speaks, the lease, the body.
 
-pub(super) mod envelope;
 pub(super) mod openapi;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::time::Duration;
 
+use axum::body::Body;
 use axum::extract::rejection::RawPathParamsRejection;
 use axum::extract::{MatchedPath, RawPathParams, Request, State};
-use axum::http::{HeaderMap, Method};
-use axum::response::Response;
+use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, header};
+use axum::response::{IntoResponse as _, Response};
 use axum::routing::{MethodFilter, MethodRouter, on};
+use http_body_util::BodyExt as _;
+use parking_lot::Mutex;
+use serde::Serialize;
+use serde_json::value::RawValue;
 use serde_json::{Map, Value};
-use tenure_control::commands::{self, CommandDefinition};
-use tenure_control::{COMMANDS, CommandClass, ControlRejection, Permit, Problem, ProblemCode};
+use tenure_control::commands::CommandDefinition;
+use tenure_control::rejection::VERSION;
+use tenure_control::{
+    COMMANDS, CommandClass, CommandError, ControlRejection, Permit, Problem, ProblemCode, TokenDigest,
+    commands,
+};
+use tenure_core::kernel::{Tick, TickDuration};
+use tenure_device::firmware::ImageChecker;
+use tenure_gateway::Gateway;
+use tokio::time::timeout;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
+use zeroize::Zeroizing;
 
-use self::envelope::{answer, failure};
-use super::message::{CommandError, to_raw_json};
-use super::ota_token::{self, OtaToken};
-use super::{authentication, lease_commands, websocket};
+use super::connection::new_token;
+use super::message::to_raw_json;
+use super::{connection, lease_commands, websocket};
 use crate::app::App;
-use crate::http::auth::Caller;
-use crate::http::{body, json};
+use crate::control::Controller;
+use crate::control::lease_commands::require_control_permission;
+use crate::control::message::rest_body;
+use crate::http::accept::Peer;
+use crate::http::auth::{Caller, device_caller};
+use crate::http::response::json;
+use crate::http::{body, no_such_route};
 
 /// Every route of the face.
 pub(crate) fn routes() -> OpenApiRouter<Arc<App>> {
@@ -53,7 +71,7 @@ async fn command(
     if let Some(gateway) = &app.control.gateway
         && !is_ours(row)
     {
-        return envelope::forward(&app, gateway, &caller, request).await;
+        return forward(&app, gateway, &caller, request).await;
     }
     let fields = match &parameters {
         Ok(parameters) => {
@@ -83,7 +101,7 @@ async fn obey(
     request: Request,
 ) -> Result<Box<serde_json::value::RawValue>, CommandError> {
     let shows_right = row.name == "ota.upload"
-        && header(request.headers(), ota_token::HEADER)
+        && header(request.headers(), HEADER)
             .is_some_and(|token| app.control.ota_token.redeem(token, app.control.controller.now()));
     if row.may_change && !shows_right {
         lease_commands::require_control_permission(caller)?;
@@ -92,13 +110,13 @@ async fn obey(
     let mut fields = fields?;
     match row.name {
         "control.status" => Ok(lease_commands::status(app)),
-        "auth.status" => Ok(to_raw_json(&authentication::status(caller))),
+        "auth.status" => Ok(to_raw_json(&connection::status(caller))),
         "ota.token" => {
             let token = app.control.ota_token.make(app.control.controller.now())?;
             Ok(to_raw_json(&OtaToken::issued_view(&token)))
         }
         "ota.tokens" => Ok(to_raw_json(&app.control.ota_token.status(app.control.controller.now()))),
-        "ota.upload" => Ok(to_raw_json(&envelope::upload(app, pass, request).await?)),
+        "ota.upload" => Ok(to_raw_json(&upload(app, pass, request).await?)),
         name => {
             for (field, value) in read(request).await? {
                 if fields.contains_key(&field) {
@@ -140,7 +158,7 @@ async fn read(request: Request) -> Result<Map<String, Value>, Problem> {
         let detail = "send JSON, with `Content-Type: application/json`";
         return Err(Problem::new(ProblemCode::InvalidType, detail));
     }
-    match json::parse(&bytes) {
+    match body::parse(&bytes) {
         Ok(Value::Object(fields)) => Ok(fields),
         Ok(_) => Err(Problem::new(ProblemCode::InvalidJson, "the body must be a JSON object")),
         Err(error) => Err(Problem::new(
@@ -157,4 +175,192 @@ fn problem_of(failure: crate::http::response::HttpError) -> Problem {
         _ => ProblemCode::InvalidJson,
     };
     Problem::new(code, failure.0.detail)
+}
+
+#[derive(Serialize)]
+struct Envelope<'a> {
+    success: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    data: Option<&'a RawValue>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    error: Option<&'a RawValue>,
+    timestamp: u32,
+    version: &'a str,
+}
+
+fn answer(controller: &Controller, data: &RawValue) -> Response {
+    json(StatusCode::OK, &envelope(millis(controller), true, Some(data), None))
+}
+
+fn failure(controller: &Controller, blocked: &CommandError) -> Response {
+    failure_response_at(blocked, millis(controller))
+}
+
+/// The same, at this time of the device's clock.
+fn failure_response_at(blocked: &CommandError, millis: u32) -> Response {
+    let status = StatusCode::from_u16(blocked.status()).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+    let mut response = json(status, &envelope(millis, false, None, Some(&rest_body(blocked))));
+    if status == StatusCode::SERVICE_UNAVAILABLE {
+        response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from_static("1"));
+    }
+    response
+}
+
+fn millis(controller: &Controller) -> u32 {
+    controller.uptime.at(controller.now()).0
+}
+
+fn envelope<'a>(
+    timestamp: u32,
+    success: bool,
+    data: Option<&'a RawValue>,
+    error: Option<&'a RawValue>,
+) -> Envelope<'a> {
+    Envelope { success, data, error, timestamp, version: VERSION }
+}
+
+/// An upload that brings nothing for so long is over.
+const UPLOAD_IDLE_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// Checks what is uploaded, and lets the device keep it.
+async fn upload(app: &App, pass: Permit, request: Request) -> Result<Value, CommandError> {
+    let image = check(request.into_body()).await?;
+    app.control.controller.run_on_device(pass, |device, now| device.accept_firmware(image, now)).await
+}
+
+async fn check(mut body: Body) -> Result<tenure_device::firmware::FirmwareInfo, Problem> {
+    let mut check = ImageChecker::new();
+    let too_slow =
+        |_| Problem::new(ProblemCode::FirmwareInvalid, "nothing came for 10 s; send the image again");
+    while let Some(frame) = timeout(UPLOAD_IDLE_TIMEOUT, body.frame()).await.map_err(too_slow)? {
+        let cut_short = |_| {
+            Problem::new(
+                ProblemCode::FirmwareInvalid,
+                "the image ended before it was complete; send it again",
+            )
+        };
+        let Ok(data) = frame.map_err(cut_short)?.into_data() else { continue };
+        check.feed(&data)?;
+    }
+    Ok(check.finish()?)
+}
+
+/// An address that is none of ours: the device's, if there is one behind this server.
+pub(crate) async fn fallback(State(app): State<Arc<App>>, request: Request) -> Response {
+    let Some(gateway) = &app.control.gateway else { return no_such_route().into_response() };
+    match device_caller(&app, &request) {
+        Ok(caller) => forward(&app, gateway, &caller, request).await,
+        Err(failure) => failure.into_response(),
+    }
+}
+
+/// Sends a request on, if who speaks and the lease allow it.
+async fn forward(app: &App, gateway: &Gateway, caller: &Caller, request: Request) -> Response {
+    let class = gateway.classify_request(&request);
+    if class != CommandClass::Reads
+        && let Err(problem) = require_control_permission(caller)
+    {
+        return failure(&app.control.controller, &problem.into());
+    }
+    match permit(app, class, request.headers()) {
+        Ok(pass) => {
+            let client = match request.extensions().get() {
+                Some(Peer::Network { address }) => *address,
+                _ => None,
+            };
+            let answered = gateway.forward(pass, request, client).await;
+            answered.unwrap_or_else(|blocked| failure(&app.control.controller, &blocked))
+        }
+        Err(rejection) => failure(&app.control.controller, &rejection.into()),
+    }
+}
+
+/// How long such a right lasts.
+const LIFE: TickDuration = TickDuration::from_secs(300);
+
+/// The right that is out, if one is.
+#[derive(Default)]
+pub(super) struct OtaToken(Mutex<Option<(TokenDigest, Tick)>>);
+
+/// What whoever asked for it is told, once.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct IssuedOtaToken<'a> {
+    token: &'a str,
+    expires_in_ms: u64,
+    header: &'a str,
+}
+
+/// What anybody is told of it.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct OtaTokenStatus {
+    active: bool,
+    expires_in_ms: u64,
+}
+
+pub(super) const HEADER: &str = "X-OTA-Token";
+
+impl OtaToken {
+    /// A new one. The one before is worth nothing from now on.
+    pub(super) fn make(&self, now: Tick) -> Result<Zeroizing<String>, Problem> {
+        let token = new_token()?;
+        *self.0.lock() = Some((TokenDigest::of(&token), now.saturating_add(LIFE)));
+        Ok(token)
+    }
+
+    pub(super) fn issued_view(token: &str) -> IssuedOtaToken<'_> {
+        IssuedOtaToken { token, expires_in_ms: LIFE.as_millis(), header: HEADER }
+    }
+
+    pub(super) fn status(&self, now: Tick) -> OtaTokenStatus {
+        let remaining_ms = self.0.lock().as_ref().map_or(0, |(_, until)| until.since(now).as_millis());
+        OtaTokenStatus { active: remaining_ms > 0, expires_in_ms: remaining_ms }
+    }
+
+    /// Uses it up, if this is the one.
+    pub(super) fn redeem(&self, token: &str, now: Tick) -> bool {
+        let mut out = self.0.lock();
+        let is_this = out.as_ref().is_some_and(|(digest, until)| now < *until && digest.matches(token));
+        if is_this {
+            *out = None;
+        }
+        is_this
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tenure_control::rejection::{BLOCKED, ControlRejection, ControlRejectionCode};
+
+    use super::*;
+
+    fn locked() -> CommandError {
+        let (code, owner_client_name) = (ControlRejectionCode::ControlLocked, "K1 Composer".to_owned());
+        ControlRejection { code, message: BLOCKED, owner_client_name, remaining_ms: 1_820 }.into()
+    }
+
+    async fn text(response: Response) -> String {
+        String::from_utf8(response.into_body().collect().await.unwrap().to_bytes().to_vec()).unwrap()
+    }
+
+    // S0-71
+    #[tokio::test]
+    async fn a_request_blocked_after_admission_gets_the_same_response_as_one_blocked_before() {
+        let expected = r#"{"success":false,"error":{"code":"CONTROL_LOCKED","message":"Command blocked by active control lease","ownerClientName":"K1 Composer","remainingMs":1820,"scope":"global","requiredHeader":"X-Control-Lease"},"timestamp":1208600,"version":"2.0"}"#;
+        assert_eq!(text(failure_response_at(&locked(), 1_208_600)).await, expected);
+        let gone = Problem::new(ProblemCode::Unavailable, "gone").into();
+        assert_eq!(failure_response_at(&gone, 1).headers()[header::RETRY_AFTER], "1");
+    }
+
+    #[test]
+    fn an_ota_token_is_redeemed_once_and_only_before_it_expires() {
+        let (tokens, now) = (OtaToken::default(), Tick(7));
+        let first = tokens.make(now).unwrap();
+        let second = tokens.make(now).unwrap();
+        assert!(!tokens.redeem(&first, now) && tokens.status(now).active);
+        assert!(tokens.redeem(&second, now) && !tokens.redeem(&second, now) && !tokens.status(now).active);
+        let third = tokens.make(now).unwrap();
+        assert!(!tokens.redeem(&third, now.saturating_add(LIFE)));
+    }
 }

@@ -7,17 +7,19 @@ use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use tenure_core::kernel::{Holder, KernelState, ProcessId, RecordedProcess, Resource, Tick};
-use tenure_gate::git;
-use tenure_gate::paths::{WorkTree, resource_of_name};
-use tenure_gate::process::{adopts_reparented_children, start_time, writers_of};
-use tenure_gate::syscall_effects::is_temporary_name;
-use tenure_gate::watch::ChangeKind;
+use parking_lot::Mutex;
+use tenure_core::kernel::{
+    FileSession, Holder, KernelState, ProcessId, RecordedProcess, Resource, Tick, TickDuration,
+};
+use tenure_host::git;
+use tenure_host::paths::{WorkTree, is_temporary_name, resource_of_name};
+use tenure_host::process::{adopts_reparented_children, start_time, writers_of};
+use tenure_host::watch::ChangeKind;
 
-use super::pending_changes::{ObservedWriter, PendingChange, PendingChanges};
 use super::violation::{ChangeEvidence, Violation, WriterCandidate, WriterOrigin, find_violation};
+use super::watched_tree::{ObservedWriter, PendingChange, PendingChanges};
 use crate::app::App;
-use crate::files::{last_activity, resolve};
+use crate::files::{FileEventListener, idle_release, resolve};
 
 /// The most files of which is looked at once who has them open.
 const MAX_INSPECTED: usize = 1_000;
@@ -39,14 +41,14 @@ pub(super) fn find_writers(app: &App, tree: &WorkTree, pending: &parking_lot::Mu
         let found = match seen.get(&pid) {
             Some(found) => found.clone(),
             None => {
-                let line = last_activity::ancestry(pid);
+                let line = idle_release::ancestry(pid);
                 let adopted = line.windows(2).find(|pair| adopts_reparented_children(pair[1].pid));
                 let adopted = adopted.map(|pair| pair[0]);
                 // Who ended while it was looked at has lost its parents: nobody can say whose it was, and nobody is accused.
                 if start_time(pid) != Some(writer.process.started) {
                     continue;
                 }
-                let session = last_activity::find_session(app, &line, None);
+                let session = idle_release::find_session(app, &line, None);
                 let found = Arc::new(ObservedWriter {
                     pid,
                     name: writer.name,
@@ -181,4 +183,83 @@ fn may_be_orphan_of(writer: &ObservedWriter, owner: &ProcessId) -> bool {
         .reparented
         .as_ref()
         .is_some_and(|adopted| adopted.boot == owner.boot && adopted.started >= owner.started)
+}
+
+/// So long a lease explains what is seen after its end.
+const RETENTION: TickDuration = TickDuration::from_secs(5);
+/// The most that are remembered. What is forgotten explains nothing.
+const MAX_ENTRIES: usize = 20_000;
+
+/// Leases that ended, by their file: when, and whose process had it.
+#[derive(Default)]
+pub(crate) struct RecentlyEndedLeases(Mutex<HashMap<Resource, (Tick, RecordedProcess)>>);
+
+impl RecentlyEndedLeases {
+    /// The process that had this a moment ago.
+    pub(super) fn last_process(&self, resource: &Resource, now: Tick) -> Option<RecordedProcess> {
+        let ended = self.0.lock();
+        ended.get(resource).filter(|(at, _)| now.since(*at) < RETENTION).map(|(_, process)| process.clone())
+    }
+
+    /// A process that had something below this folder a moment ago.
+    pub(super) fn last_process_below(&self, prefix: &str, now: Tick) -> Option<RecordedProcess> {
+        let ended = self.0.lock();
+        let mut below = ended.iter().filter(|(resource, _)| resource.as_str().starts_with(prefix));
+        below.find(|(_, (at, _))| now.since(*at) < RETENTION).map(|(_, (_, process))| process.clone())
+    }
+
+    fn record(&self, resource: &Resource, process: &RecordedProcess, at: Tick) {
+        let mut ended = self.0.lock();
+        if ended.len() >= MAX_ENTRIES {
+            ended.retain(|_, (before, _)| at.since(*before) < RETENTION);
+        }
+        if ended.len() < MAX_ENTRIES {
+            ended.insert(resource.clone(), (at, process.clone()));
+        }
+    }
+}
+
+impl FileEventListener for RecentlyEndedLeases {
+    fn lease_ended(&self, resource: &Resource, session: &FileSession, at: Tick) {
+        self.record(resource, &session.process, at);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn one() -> RecordedProcess {
+        RecordedProcess::parse("one").unwrap()
+    }
+
+    fn at(seconds: u64) -> Tick {
+        Tick(TickDuration::from_secs(seconds).0)
+    }
+
+    #[test]
+    fn a_recently_ended_lease_is_known_until_its_retention_ends() {
+        let (ended, file) = (RecentlyEndedLeases::default(), Resource::parse("FILE:t/a/b").unwrap());
+        assert_eq!(ended.last_process(&file, at(0)), None);
+        ended.record(&file, &one(), at(10));
+        assert_eq!(ended.last_process(&file, at(12)), Some(one()));
+        assert_eq!(ended.last_process_below("FILE:t/a/", at(12)), Some(one()));
+        assert_eq!(ended.last_process_below("FILE:t/b/", at(12)), None);
+        assert_eq!(
+            (ended.last_process(&file, at(15)), ended.last_process_below("FILE:t/a/", at(15))),
+            (None, None)
+        );
+    }
+
+    #[test]
+    fn entries_are_bounded_and_expired_ones_are_replaced() {
+        let ended = RecentlyEndedLeases::default();
+        let name = |number: usize| Resource::parse(&format!("FILE:t/{number}")).unwrap();
+        (0..MAX_ENTRIES + 5).for_each(|number| ended.record(&name(number), &one(), at(1)));
+        assert_eq!(ended.0.lock().len(), MAX_ENTRIES);
+        assert_eq!(ended.last_process(&name(MAX_ENTRIES), at(1)), None);
+        ended.record(&name(MAX_ENTRIES), &one(), at(100));
+        assert_eq!(ended.0.lock().len(), 1);
+        assert!(ended.last_process(&name(MAX_ENTRIES), at(100)).is_some());
+    }
 }

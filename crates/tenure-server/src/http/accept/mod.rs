@@ -11,26 +11,24 @@
 //! ```
 
 mod connection;
-mod http_stream;
-mod limits;
-mod reject;
-mod serve;
 mod stream;
-mod tracked_service;
 
 use std::io;
+use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Router;
+use parking_lot::Mutex;
+use rustix::process::{Resource, getrlimit, setrlimit};
+use tenure_api::{Code, Problem};
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, UnixListener};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
 
 use self::connection::{ConnectionContext, run_connection};
-pub use self::limits::ConnectionLimits;
-pub(crate) use self::limits::ConnectionUpgrade;
 use self::stream::AcceptedConnection;
 pub(crate) use self::stream::{Peer, Stream};
 use crate::metrics::{GaugeGuard, Metrics};
@@ -83,7 +81,7 @@ pub(crate) async fn serve(
             if let Ok(permit) = rejections.clone().try_acquire_owned()
                 && !is_tls
             {
-                connections.spawn(reject::reject_connection(stream, permit));
+                connections.spawn(reject_connection(stream, permit));
             }
             continue;
         };
@@ -150,4 +148,140 @@ async fn from_local(listeners: &Listeners) -> io::Result<AcceptedConnection> {
     let pid = peer.pid().and_then(|pid| u32::try_from(pid).ok());
     let peer = Peer::Local { uid: peer.uid(), pid };
     Ok(AcceptedConnection { stream: Stream::Local(stream), peer, is_tls: false })
+}
+
+/// How many open files are left for the ledger and everything else.
+const RESERVED_FILES: u64 = 256;
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ConnectionLimits {
+    /// The most connections at once. One more is told so, and closed.
+    pub connections: usize,
+    /// How long a connection is kept that nobody uses.
+    pub idle: Duration,
+    /// How long an answer waits for a caller that takes nothing of it: after that, nobody is there any more.
+    pub write_timeout: Duration,
+}
+
+impl Default for ConnectionLimits {
+    fn default() -> Self {
+        Self { connections: 16_384, idle: Duration::from_secs(75), write_timeout: Duration::from_secs(30) }
+    }
+}
+
+impl ConnectionLimits {
+    /// As many connections as there may be and the system has files for. What it permits is taken, not only what it
+    /// gives without being asked; whoever comes then is told that there is no room, and does not hang.
+    fn effective_connections(&self) -> usize {
+        let mut limit = getrlimit(Resource::Nofile);
+        if limit.current.is_some() && limit.current != limit.maximum {
+            limit.current = limit.maximum;
+            let _ = setrlimit(Resource::Nofile, limit);
+        }
+        let files = getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX);
+        // With few files, half of them: there must be room for somebody.
+        let files = files.saturating_sub(RESERVED_FILES).max(files / 2);
+        self.connections.min(usize::try_from(files).unwrap_or(usize::MAX))
+    }
+}
+
+/// Speaks on a connection until its end, or until the server stops. The bytes are what was read of it already.
+type UpgradeHandler = Box<
+    dyn FnOnce(Stream, Vec<u8>, watch::Receiver<bool>) -> Pin<Box<dyn Future<Output = ()> + Send>> + Send,
+>;
+
+/// Goes with an answer that says 101, as one of its extensions.
+#[derive(Clone)]
+pub(crate) struct ConnectionUpgrade(Arc<Mutex<Option<UpgradeHandler>>>);
+
+impl ConnectionUpgrade {
+    /// The connection goes on with `conversation` once the answer is sent.
+    pub(crate) fn new<F>(
+        conversation: impl FnOnce(Stream, Vec<u8>, watch::Receiver<bool>) -> F + Send + 'static,
+    ) -> Self
+    where
+        F: Future<Output = ()> + Send + 'static,
+    {
+        let boxed: UpgradeHandler =
+            Box::new(move |stream, prefix, stop| Box::pin(conversation(stream, prefix, stop)));
+        Self(Arc::new(Mutex::new(Some(boxed))))
+    }
+
+    async fn run(self, stream: Stream, prefix: Vec<u8>, stop: watch::Receiver<bool>) {
+        let conversation = self.0.lock().take();
+        if let Some(conversation) = conversation {
+            conversation(stream, prefix, stop).await;
+        }
+    }
+}
+
+/// How long a caller is given to take the last word.
+const CLOSE_TIMEOUT: Duration = Duration::from_secs(1);
+/// The most bytes that are read and dropped meanwhile.
+const MAX_DISCARDED_BYTES: usize = 16 << 20;
+
+/// Tells a caller that there is no room, and closes.
+async fn reject_connection(mut stream: Stream, permit: OwnedSemaphorePermit) {
+    let detail = "as many connections are open as may be; nothing was looked at, ask again a little later";
+    let answer = answer(&Problem::new(Code::TooManyConnections, detail));
+    if let Ok(Ok(())) = timeout(CLOSE_TIMEOUT, stream.write_all(&answer)).await {
+        lingering_close(stream).await;
+    }
+    drop(permit);
+}
+
+/// The answer to a header that was not complete in time.
+fn header_timeout_response() -> Vec<u8> {
+    let detail = "the header was not complete within 5 s of its first byte; send it again";
+    answer(&Problem::new(Code::TooSlow, detail))
+}
+
+/// The answer in place of one of hyper's own, which have no body.
+fn parse_error_response(status: &[u8]) -> Vec<u8> {
+    let problem = match status {
+        b"414" | b"431" => {
+            let detail = "the request's line and headers have at most 32 KiB and 100 headers";
+            Problem::new(Code::HeaderTooLarge, detail)
+        }
+        _ => Problem::new(Code::Invalid, "this is not HTTP/1.1 as we read it; nothing was looked at"),
+    };
+    answer(&problem)
+}
+
+/// Says that nothing more comes, and takes in what is still under way: an answer that was sent gets lost if bytes that
+/// nobody read are still there when the connection is closed.
+async fn lingering_close(mut stream: Stream) {
+    let take_in = async {
+        stream.shutdown().await?;
+        let (mut rest, mut dropped) = (vec![0; 16 << 10], 0);
+        while dropped < MAX_DISCARDED_BYTES {
+            match stream.read(&mut rest).await? {
+                0 => break,
+                read => dropped += read,
+            }
+        }
+        std::io::Result::Ok(())
+    };
+    let _ = timeout(CLOSE_TIMEOUT, Box::pin(take_in)).await;
+}
+
+fn answer(problem: &Problem) -> Vec<u8> {
+    let body = serde_json::to_vec(problem).expect("text and numbers can be written as JSON");
+    let (status, media_type) = (problem.status, Problem::MEDIA_TYPE);
+    let reason = http_reason(status);
+    let retry = problem.code.retry_after_seconds().map(|seconds| format!("retry-after: {seconds}\r\n"));
+    let head = format!(
+        "HTTP/1.1 {status} {reason}\r\ncontent-type: {media_type}\r\ncache-control: no-store\r\n{}connection: close\r\n\
+         content-length: {}\r\n\r\n",
+        retry.unwrap_or_default(),
+        body.len()
+    );
+    [head.into_bytes(), body].concat()
+}
+
+fn http_reason(status: u16) -> &'static str {
+    axum::http::StatusCode::from_u16(status)
+        .ok()
+        .and_then(|status| status.canonical_reason())
+        .unwrap_or("Problem")
 }

@@ -8,9 +8,9 @@ use tenure_core::kernel::{
     LeaseTerms, LeaseView, LedgerTag, Nonce, QueueTicketView, QueuedAcquire, Resource, Tick, TickDuration,
     WorkEvent,
 };
-use tenure_core::rules::time::remaining;
+use tenure_core::rules::remaining;
 
-use crate::clock::format_tick_with_anchor;
+use crate::app::format_tick_with_anchor;
 use crate::http::leases::{active_view, ended_view};
 
 #[derive(Debug, Clone)]

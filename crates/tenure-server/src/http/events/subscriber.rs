@@ -13,12 +13,11 @@ use tenure_registrar::runtime::{Feed, StateView};
 use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep_until, timeout};
 
-use super::encoded_event::EncodedEvent;
+use super::Filter;
+use super::encoded_event::{EncodedEvent, EventFormat};
 use super::event_buffer::{BufferRead, EventBuffer};
-use super::event_format::EventFormat;
-use super::filter::Filter;
 use super::history::{History, HistoryBatch};
-use crate::clock::tick_to_rfc3339;
+use crate::app::tick_to_rfc3339;
 
 /// Whoever hears nothing for longer than this may take the connection for dead.
 pub(super) const HEARTBEAT: Duration = Duration::from_secs(15);

@@ -21,8 +21,7 @@ use crate::app::App;
 use crate::http::auth::Caller;
 use crate::http::body::JsonBody;
 use crate::http::fields::Fields;
-use crate::http::reply_error::unexpected;
-use crate::http::response::{HttpError, json};
+use crate::http::response::{HttpError, json, unexpected};
 use crate::registrar::RevokeOnDrop;
 use crate::resource_pools::ResourcePools;
 

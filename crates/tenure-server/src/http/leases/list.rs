@@ -10,7 +10,7 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use serde::Deserialize;
 use tenure_api::{Lease, LeasePage, LeaseState};
 use tenure_core::kernel::{self, EndedLease, Fence, Holder, LeaseView, LedgerTag, Resource, Tick};
-use tenure_core::rules::time::is_expired;
+use tenure_core::rules::is_expired;
 
 use super::release_and_revoke::RecallLookup;
 use super::show::{active_lease_with_recalls, ended_lease, state_after};

@@ -6,9 +6,7 @@ mod list;
 mod parse;
 mod reissue;
 mod release_and_revoke;
-mod renew;
 mod show;
-mod withdraw;
 
 use std::sync::Arc;
 
@@ -22,12 +20,10 @@ use utoipa_axum::routes;
 pub(super) use self::acquire::{acquire_one, granted, revoke_unless_delivered};
 pub(crate) use self::parse::nonce;
 pub(super) use self::parse::{derive_idempotency_key, holder, parse_idempotency_key};
-pub(super) use self::release_and_revoke::release_one;
-pub(super) use self::renew::renew_one;
+pub(super) use self::release_and_revoke::{release_one, renew_one};
 pub(super) use self::show::{active_lease, active_view, ended_lease, ended_view, find};
 use super::auth::Caller;
-use super::reply_error::{not_found, token_invalid};
-use super::response::HttpError;
+use super::response::{HttpError, not_found, token_invalid};
 use crate::app::App;
 
 /// The routes of plain leases.
@@ -36,13 +32,13 @@ pub(super) fn routes() -> OpenApiRouter<Arc<App>> {
         .routes(routes!(list::list, acquire::acquire))
         .routes(routes!(acquire::acquire_all))
         .routes(routes!(show::show))
-        .routes(routes!(renew::renew))
+        .routes(routes!(release_and_revoke::renew))
         .routes(routes!(release_and_revoke::release))
         .routes(routes!(reissue::transfer))
         .routes(routes!(reissue::upgrade))
         .routes(routes!(reissue::downgrade))
         .routes(routes!(release_and_revoke::revoke))
-        .routes(routes!(withdraw::withdraw))
+        .routes(routes!(acquire_or_wait::withdraw))
 }
 
 /// The id in the address. What cannot be an id names no lease.

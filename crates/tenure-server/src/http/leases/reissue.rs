@@ -10,7 +10,7 @@ use tenure_core::kernel::{
     self, ChangeMode, Command, CommandOutcome, Fence, LeaseCredential, LeaseEnd, LeaseMode, Nonce, Rejection,
     RevocationCause, Tick,
 };
-use tenure_core::rules::time::is_expired;
+use tenure_core::rules::is_expired;
 use tenure_registrar::Reply;
 
 use super::acquire::granted;
@@ -21,8 +21,7 @@ use crate::denial_log::RequestSummary;
 use crate::http::auth::Caller;
 use crate::http::body::JsonBody;
 use crate::http::fields::Fields;
-use crate::http::reply_error::error_from_reply;
-use crate::http::response::{HttpError, json};
+use crate::http::response::{HttpError, error_from_reply, json};
 
 /// What a nonce is derived for. It never changes: a repeat after an update must find what was granted before it.
 const CONTEXT: &str = "tenure 2026 the lease that continues another";

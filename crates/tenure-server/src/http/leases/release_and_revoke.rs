@@ -6,26 +6,24 @@ use std::sync::Arc;
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Response;
-use tenure_api::{LeaseResponse, Recall, ReleaseRequest, RevocationRequest};
+use tenure_api::{LeaseRenewal, LeaseResponse, Recall, ReleaseRequest, RenewalRequest, RevocationRequest};
 use tenure_core::kernel;
 use tenure_core::kernel::{
-    Command, CommandOutcome, LeaseCredential, LeaseMode, LeaseView, Rejection, Resource, RevocationCause,
-    Tick,
+    Command, CommandOutcome, LeaseCredential, LeaseMode, LeaseTerms, LeaseView, Rejection, Resource,
+    RevocationCause, Tick, TickDuration,
 };
 use tenure_core::lease::ReleaseReason;
-use tenure_core::rules::names::check_name;
-use tenure_core::rules::time::{is_expired, remaining};
+use tenure_core::rules::{check_name, is_expired, remaining};
 use tenure_registrar::Reply;
 
-use super::show::find;
+use super::show::{active_lease, find};
 use super::{LeaseId, named, verify_token};
 use crate::app::App;
 use crate::files::LocalProcess;
 use crate::http::auth::Caller;
 use crate::http::body::JsonBody;
 use crate::http::fields::Fields;
-use crate::http::reply_error::{answer_from_reply, error_from_reply, not_found, unexpected};
-use crate::http::response::{HttpError, json};
+use crate::http::response::{HttpError, answer_from_reply, error_from_reply, json, not_found, unexpected};
 
 /// Release a lease.
 ///
@@ -163,4 +161,58 @@ fn find_recall(
         waiting: 1 + blocked.count(),
         remaining_ms: remaining(at.0, first.until.0) / 1_000,
     })
+}
+
+/// Renew a lease.
+#[utoipa::path(
+    post,
+    path = "/v1/leases/{id}/renew",
+    tag = "leases",
+    operation_id = "renew",
+    params(LeaseId),
+    request_body = tenure_api::RenewalRequest,
+    responses((status = 200, description = "Lease was renewed", body = tenure_api::LeaseRenewal)),
+    extensions(("x-codes" = json!(["TTL_OUT_OF_RANGE", "TOKEN_INVALID", "NOT_FOUND", "OUTLIVES_PARENT", "EXPIRED"])))
+)]
+pub(super) async fn renew(
+    State(app): State<Arc<App>>,
+    caller: Caller,
+    id: LeaseId,
+    body: JsonBody,
+) -> Result<Response, HttpError> {
+    Ok(json(StatusCode::OK, &renew_one(&app, &caller, &id, body.fields).await?))
+}
+
+/// Renews.
+pub(in crate::http) async fn renew_one(
+    app: &App,
+    caller: &Caller,
+    id: &LeaseId,
+    fields: Fields,
+) -> Result<LeaseRenewal, HttpError> {
+    let request = read_renewal(fields)?;
+    let fence = verify_token(app, caller, id, &request.token)?;
+    let ttl = request.ttl_ms.map(TickDuration::from_millis);
+    let response =
+        app.registrar.submit(Command::Renew { lease: fence, credential: LeaseCredential::Token, ttl }).await;
+    let (answer, stamp) = answer_from_reply(response.reply.clone(), || app.registrar.now())?;
+    let CommandOutcome::Renewed { lease: fence, expires_at } = answer else { return Err(unexpected()) };
+    let lease = app.registrar.read(|state| match state.lease(fence) {
+        // The end that was answered, not one that came after it.
+        Some(lease) => {
+            let terms = &LeaseTerms { expires_at, ..lease.terms.clone() };
+            Some(active_lease(state, LeaseView { terms, ..lease }, stamp))
+        }
+        None => find(state, fence, stamp),
+    });
+    let lease = lease.ok_or_else(unexpected)?;
+    let valid_for_ms = expires_at.since(stamp).as_millis();
+    let passport = app.registrar.passport(&response, fence);
+    Ok(LeaseRenewal { lease, passport, valid_for_ms })
+}
+
+fn read_renewal(mut fields: Fields) -> Result<RenewalRequest, HttpError> {
+    let request = RenewalRequest { token: fields.text("token")?, ttl_ms: fields.optional_number("ttlMs")? };
+    fields.reject_remaining()?;
+    Ok(request)
 }

@@ -7,15 +7,13 @@ use axum::http::StatusCode;
 use axum::response::Response;
 use tenure_api::{Lease, LeaseResponse, LeaseState};
 use tenure_core::kernel::{self, EndedLease, Fence, LeaseEnd, LeaseTerms, LeaseView, Tick};
-use tenure_core::rules::time::{is_expired, remaining};
+use tenure_core::rules::{is_expired, remaining};
 
 use super::release_and_revoke::RecallLookup;
 use super::{LeaseId, LeaseReference, named};
-use crate::app::App;
-use crate::clock::tick_to_rfc3339;
+use crate::app::{App, tick_to_rfc3339};
 use crate::http::auth::Caller;
-use crate::http::reply_error::{end_reason_name, not_found};
-use crate::http::response::{HttpError, json};
+use crate::http::response::{HttpError, end_reason_name, json, not_found};
 
 /// Get an active or recently ended lease.
 #[utoipa::path(

@@ -17,8 +17,8 @@ use tokio_tungstenite::tungstenite::protocol::frame::coding::CloseCode;
 use tokio_tungstenite::tungstenite::protocol::{CloseFrame, Role};
 use tokio_tungstenite::tungstenite::{Error, Message};
 
-use super::command::execute;
-use super::frame::{self, StreamAnswer, StreamCommand};
+use super::super::stream;
+use super::{StreamAnswer, StreamCommand, execute};
 use crate::app::App;
 use crate::http::accept::Stream;
 use crate::http::auth::Caller;
@@ -128,7 +128,7 @@ impl StreamSession {
         self.last_received = Instant::now();
         match message {
             Message::Text(text) => {
-                for command in frame::read(&text) {
+                for command in stream::read(&text) {
                     match command {
                         Ok(command) => self.begin(command).await?,
                         Err(answer) => self.send(answer).await?,
@@ -191,7 +191,7 @@ impl StreamSession {
             length += answer.len();
             answers.push(answer);
         }
-        let frame = Message::text(frame::join(&answers));
+        let frame = Message::text(stream::join(&answers));
         let sent = timeout(WRITE_TIMEOUT, self.socket.send(frame)).await;
         let Ok(Ok(())) = sent else { return Err(ConnectionClosed) };
         answers.into_iter().for_each(StreamAnswer::disarm);

@@ -10,8 +10,7 @@ use super::{Answer, AuthenticatedWorkerRequest, WorkerRequest, answer, require_l
 use crate::app::App;
 use crate::http::fields::Fields;
 use crate::http::response::HttpError;
-use crate::intents::long_poll::{PollResult, long_poll};
-use crate::intents::sessions::validate_wait;
+use crate::intents::sessions::{PollResult, long_poll, validate_wait};
 use crate::intents::view::{clock_anchor, view_of};
 
 /// About how many bytes of sessions are in one answer. Callers make sessions long, and a worker that could not read an

@@ -18,16 +18,14 @@ use tenure_core::kernel::{
 use tenure_core::lease::ReleaseReason;
 use tenure_registrar::Reply;
 
-use super::worker_id::WorkerId;
 use super::{
-    Answer, AuthenticatedWorkerRequest, WorkerRequest, answer, read_sessions, remaining_ms, session_named,
-    sessions_named, submit,
+    Answer, AuthenticatedWorkerRequest, WorkerId, WorkerRequest, answer, read_sessions, remaining_ms,
+    session_named, sessions_named, submit,
 };
 use crate::app::App;
 use crate::http::fields::Fields;
 use crate::http::leases::nonce;
-use crate::http::reply_error::{answer_from_reply, error_from_reply, leader_lock_lost, unexpected};
-use crate::http::response::HttpError;
+use crate::http::response::{HttpError, answer_from_reply, error_from_reply, leader_lock_lost, unexpected};
 use crate::intents::view::session_status;
 
 /// Acquire or renew the leader lock.

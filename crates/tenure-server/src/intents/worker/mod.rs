@@ -2,7 +2,6 @@
 
 mod changes;
 mod handlers;
-mod worker_id;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,8 +10,17 @@ use axum::extract::{FromRequest, FromRequestParts as _, Request};
 use axum::http::StatusCode;
 use axum::response::Response;
 use serde::Serialize;
-use tenure_core::kernel::{self, Command, Fence, Holder, IntentCommand, IntentOutcome, LEADER_LOCK, Tick};
-use tenure_core::rules::time::{is_expired, remaining};
+use tenure_api::{
+    IntentSessionChanges, IntentSessionChangesRequest, IntentSessionFinishRequest,
+    IntentSessionRenewalRequest, IntentSessionRenewals, IntentSessionRunningReport, IntentSessionStatus,
+    IntentSessionTakeRequest, IntentSessionWipeRequest, LeaderLockGrant, LeaderLockReleaseRequest,
+    LeaderLockRequest, Problem, WipeResult,
+};
+use tenure_core::kernel;
+use tenure_core::kernel::{
+    Command, Fence, Holder, IntentCommand, IntentOutcome, LEADER_LOCK, Tick, orchestrator_principal,
+};
+use tenure_core::rules::{is_expired, remaining};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
@@ -20,12 +28,12 @@ pub(super) use self::changes::changes;
 pub(super) use self::handlers::{
     acquire_leader_lock, finish, release_leader_lock, renew_leases, report_running, take, wipe,
 };
+use super::worker;
 use crate::app::App;
 use crate::http::auth::Caller;
 use crate::http::body::JsonBody;
 use crate::http::fields::Fields;
-use crate::http::reply_error::{answer_from_reply, leader_lock_lost, unexpected};
-use crate::http::response::{HttpError, json};
+use crate::http::response::{HttpError, answer_from_reply, json, leader_lock_lost, unexpected};
 
 /// The most sessions that are named in one request.
 const MAX_SESSIONS: usize = 1_024;
@@ -112,4 +120,137 @@ fn sessions_named(ids: &[String]) -> Result<Vec<Holder>, HttpError> {
 /// The field `sessions`, which must be there.
 fn read_sessions(fields: &mut Fields) -> Result<Vec<String>, HttpError> {
     fields.optional_list("sessions")?.ok_or_else(|| HttpError::invalid("sessions", "is missing"))
+}
+
+const MAX_BYTES: usize = 128;
+
+/// The name of a worker, taken apart.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct WorkerId {
+    holder: Holder,
+    place: (String, String),
+}
+
+impl WorkerId {
+    fn parse(field: &'static str, text: &str) -> Result<Self, HttpError> {
+        let wrong = || HttpError::invalid(field, "must be `worker:BOOT:NAMESPACE:PID:START`");
+        let parts: Vec<_> = text.split(':').collect();
+        let ["worker", boot, namespace, process, start] = parts[..] else { return Err(wrong()) };
+        let is_number = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+        let is_word = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'-';
+        let is_sound = !boot.is_empty()
+            && boot.bytes().all(is_word)
+            && [namespace, process, start].into_iter().all(is_number)
+            && text.len() <= MAX_BYTES;
+        if !is_sound {
+            return Err(wrong());
+        }
+        let place = (boot.to_owned(), namespace.to_owned());
+        Ok(Self { holder: Holder::parse(text)?, place })
+    }
+
+    /// Whether both run on the same boot of one machine, and see the same processes.
+    fn shares_namespace(&self, other: &Self) -> bool {
+        self.place == other.place
+    }
+}
+
+/// Where a worker in this process asks. It can be cloned.
+#[derive(Clone)]
+pub struct WorkerApi {
+    app: Arc<App>,
+}
+
+/// What the worker asked for, or why it did not get it.
+type WorkerAnswer<T> = Result<T, Box<Problem>>;
+
+impl WorkerApi {
+    pub(crate) fn new(app: Arc<App>) -> Self {
+        Self { app }
+    }
+
+    /// Be the one worker, or stay it.
+    pub async fn acquire_leader_lock(&self, request: &LeaderLockRequest) -> WorkerAnswer<LeaderLockGrant> {
+        worker::acquire_leader_lock(&self.app, &orchestrator_principal(), request).await.map_err(problem)
+    }
+
+    /// Which sessions changed, waiting for one if the request says so.
+    pub async fn changed_sessions(
+        &self,
+        request: &IntentSessionChangesRequest,
+    ) -> WorkerAnswer<IntentSessionChanges> {
+        worker::changes(&self.app, request).await.map_err(problem)
+    }
+
+    pub async fn take_session(
+        &self,
+        request: &IntentSessionTakeRequest,
+    ) -> WorkerAnswer<IntentSessionStatus> {
+        worker::take(&self.app, request).await.map_err(problem)
+    }
+
+    pub async fn report_running(
+        &self,
+        request: &IntentSessionRunningReport,
+    ) -> WorkerAnswer<IntentSessionStatus> {
+        worker::report_running(&self.app, request).await.map_err(problem)
+    }
+
+    pub async fn finish_session(
+        &self,
+        request: &IntentSessionFinishRequest,
+    ) -> WorkerAnswer<IntentSessionStatus> {
+        worker::finish(&self.app, request).await.map_err(problem)
+    }
+
+    /// The worker lives, and so do these sessions.
+    pub async fn renew_leases(
+        &self,
+        request: &IntentSessionRenewalRequest,
+    ) -> WorkerAnswer<IntentSessionRenewals> {
+        worker::renew_leases(&self.app, request).await.map_err(problem)
+    }
+
+    /// The processes of these sessions were seen gone.
+    pub async fn wipe_sessions(&self, request: &IntentSessionWipeRequest) -> WorkerAnswer<WipeResult> {
+        worker::wipe(&self.app, request).await.map_err(problem)
+    }
+
+    pub async fn release_leader_lock(&self, request: &LeaderLockReleaseRequest) -> WorkerAnswer<()> {
+        worker::release_leader_lock(&self.app, request).await.map(drop).map_err(problem)
+    }
+}
+
+fn problem(failure: HttpError) -> Box<Problem> {
+    failure.0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_worker_id_is_parsed_strictly() {
+        let id = |text| WorkerId::parse("worker", text);
+        let one = id("worker:0b2a-4f:4026531836:17:99").unwrap_or_else(|_| panic!());
+        assert!(one.shares_namespace(&id("worker:0b2a-4f:4026531836:18:1").unwrap_or_else(|_| panic!())));
+        assert!(!one.shares_namespace(&id("worker:0b2a-4e:4026531836:17:99").unwrap_or_else(|_| panic!())));
+        assert!(!one.shares_namespace(&id("worker:0b2a-4f:4026531837:17:99").unwrap_or_else(|_| panic!())));
+        for text in [
+            "",
+            "worker",
+            "worker:a:1:2",
+            "worker:a:1:2:3:4",
+            "worker::1:2:3",
+            "worker:a::2:3",
+            "worker:a:x:2:3",
+            "worker:a:1:-2:3",
+            "worker:a b:1:2:3",
+            "ci:a:1:2:3",
+            "worker:a\n:1:2:3",
+        ] {
+            assert!(id(text).is_err(), "{text}");
+        }
+        assert!(id(&format!("worker:{}:1:2:3", "a".repeat(128))).is_err());
+    }
 }

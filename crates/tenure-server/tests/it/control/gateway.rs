@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use tenure_control::gateway::Rules;
-use tenure_server::{GatewaySettings, GatewayTimeouts};
+use tenure_gateway::device_rules::Rules;
+use tenure_gateway::{GatewaySettings, GatewayTimeouts};
 use tenure_testkit::control::{ControlClient, send_rest_request};
 use tenure_testkit::wled::{FakeWled, StallMode};
 use tenure_testkit::{Response, TestServer, wait_until};

@@ -1,18 +1,22 @@
 //! The hooks of an agent: whether they are in place, and a canary through each.
 
 use std::path::Path;
+use std::process::{Command, Stdio};
 
-use tenure_gate::coding_agent::CodingAgent;
-use tenure_gate::install::{InstallScope, InstallStatus, UnreadableSettings, install_status};
+use tenure_hooks::install::{
+    GitHookStatus, InstallError, InstallScope, InstallStatus, UnreadableSettings, git_hook_status,
+    install_status,
+};
+use tenure_host::coding_agent::CodingAgent;
 
 use super::canary::{Canaries, new_session_name};
 use super::check::Check;
-use super::env::{DoctorEnvironment, install_command, scope_name, scopes};
 use super::fake_agent::FakeAgent;
-use super::hook_program::{HookProgramState, OTHER_PROGRAM, inspect_program};
-use super::hook_response::{describe_response, is_allowed};
-use super::invoke::HookInvoker;
+use super::invoke::{
+    HookInvoker, HookProgramState, OTHER_PROGRAM, describe_response, inspect_program, is_allowed,
+};
 use super::server::ServerProbe;
+use super::{DoctorEnvironment, install_command, scope_name, scopes};
 
 /// What is in place for an agent, in each of its scopes.
 pub struct AgentHooks {
@@ -218,4 +222,64 @@ fn canary_through(
         ),
         Err(why) => CanaryResult::Skipped(format!("the server does not say who has the canary: {why}")),
     }
+}
+
+const NAME: &str = "git.hooks";
+const FIX: &str = "tenure install git";
+const MISSING_HOOK_EFFECT: &str = "what is committed is let go of 30 s after the turn, and not at the commit";
+
+/// What git would run. Without an agent that has hooks nobody needs them.
+pub fn check_git_hooks(environment: &DoctorEnvironment, has_agents: bool) -> Option<Check> {
+    let place = environment.install_location(InstallScope::Project)?;
+    Some(match git_hook_status(&place) {
+        Ok(found) => judge_git_hooks(&found, has_agents),
+        Err(_) if !has_agents => Check::not_installed(NAME, "no agent needs them here"),
+        Err(error @ InstallError::NoHooksFolder { .. }) => {
+            let fix = format!("set `core.hooksPath` to a folder, or unset it; then `{FIX}`");
+            Check::gap(NAME, format!("{error}: {MISSING_HOOK_EFFECT}"), fix)
+        }
+        Err(error) => Check::gap(NAME, format!("{error}: {MISSING_HOOK_EFFECT}"), FIX),
+    })
+}
+
+fn judge_git_hooks(found: &GitHookStatus, has_agents: bool) -> Check {
+    let folder = found.folder.path.display();
+    let led = if found.folder.is_configured { " (`core.hooksPath` leads there)" } else { "" };
+    if found.installed.is_empty() && !has_agents {
+        return Check::not_installed(NAME, format!("`{FIX}` puts them in"));
+    }
+    if !found.missing.is_empty() {
+        let what = format!(
+            "git looks for hooks in {folder}{led}, and {} of Tenure is not there: {MISSING_HOOK_EFFECT}",
+            found.missing.join(", ")
+        );
+        return Check::gap(NAME, what, FIX);
+    }
+    for hook in &found.installed {
+        let path = hook.path.display();
+        if !hook.is_executable {
+            let what = format!("{path} cannot be executed, so git passes it over");
+            return Check::gap(NAME, what, format!("chmod +x {path}"));
+        }
+        let wrong = match hook.program.as_deref().map(|program| (program, inspect_program(program))) {
+            Some((program, HookProgramState::Other)) if is_tenure(program) => None,
+            Some((program, other)) => {
+                other.problem().map(|wrong| format!("{}, which {wrong}", program.display()))
+            }
+            None => Some("no program".to_owned()),
+        };
+        if let Some(wrong) = wrong {
+            return Check::gap(NAME, format!("{path} runs {wrong}: no commit is told"), FIX);
+        }
+    }
+    if !found.is_complete {
+        return Check::gap(NAME, format!("the hooks in {folder} are not as they should be"), FIX);
+    }
+    Check::ok(NAME, format!("{folder}{led}"))
+}
+
+/// Whether another program is a `tenure` too, and runs.
+fn is_tenure(program: &Path) -> bool {
+    let output = Command::new(program).arg("--version").stdin(Stdio::null()).output();
+    output.is_ok_and(|output| output.status.success() && output.stdout.starts_with(b"tenure "))
 }

@@ -1,12 +1,19 @@
 //! Names that say whose they are, and files that must not stay.
 
-use std::fs::{self, File};
+use std::fs;
+use std::fs::File;
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use parking_lot::Mutex;
-use tenure_gate::git;
+use serde_json::{Value, json};
+use tenure_host::coding_agent::CodingAgent;
+use tenure_host::git;
+
+use super::canary;
+use super::fake_agent::FakeAgent;
+use super::invoke::{describe_response, is_allowed};
 
 /// What all names of files begin with. The second is for trees where git ignores the first.
 const FILE_PREFIXES: [&str; 2] = [".tenure-canary-", "tenure-canary-"];
@@ -85,4 +92,146 @@ fn random() -> String {
         bytes = u64::from(std::process::id()).to_be_bytes();
     }
     hex::encode(bytes)
+}
+
+/// The events of an agent that a canary needs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct HookEventNames {
+    pub before: &'static str,
+    pub end: &'static str,
+}
+
+/// What they are called in its settings, which is what it says to its hooks too.
+pub const fn event_names(agent: CodingAgent) -> HookEventNames {
+    match agent {
+        CodingAgent::Claude | CodingAgent::Codex => {
+            HookEventNames { before: "PreToolUse", end: "SessionEnd" }
+        }
+        CodingAgent::Gemini => HookEventNames { before: "BeforeTool", end: "SessionEnd" },
+        CodingAgent::Cursor => HookEventNames { before: "preToolUse", end: "sessionEnd" },
+        CodingAgent::OpenCode => HookEventNames { before: "tool.execute.before", end: "session.deleted" },
+    }
+}
+
+/// This session is about to write this new file.
+pub fn write_payload(agent: CodingAgent, session: &str, root: &Path, file: &Path) -> Value {
+    let mut payload = frame(agent, session, root, event_names(agent).before);
+    let (tool, input) = match agent {
+        CodingAgent::Claude => ("Write", json!({"file_path": file, "content": "canary\n"})),
+        CodingAgent::Codex => {
+            let patch =
+                format!("*** Begin Patch\n*** Add File: {}\n+canary\n*** End Patch\n", file.display());
+            ("apply_patch", json!({"command": patch}))
+        }
+        CodingAgent::Gemini => ("write_file", json!({"file_path": file, "content": "canary\n"})),
+        CodingAgent::Cursor => ("Write", json!({"file_path": file, "contents": "canary\n"})),
+        CodingAgent::OpenCode => {
+            payload["input"] = json!({"tool": "write", "sessionID": session, "callID": "call_doctor"});
+            payload["output"] = json!({"args": {"filePath": file, "content": "canary\n"}});
+            return payload;
+        }
+    };
+    payload["tool_name"] = json!(tool);
+    payload["tool_input"] = input;
+    if agent != CodingAgent::Gemini {
+        payload["tool_use_id"] = json!("call_doctor");
+    }
+    payload
+}
+
+pub fn session_end_payload(agent: CodingAgent, session: &str, root: &Path) -> Value {
+    let mut payload = frame(agent, session, root, event_names(agent).end);
+    match agent {
+        CodingAgent::OpenCode => {
+            payload["input"] = json!({"type": "session.deleted", "properties": {"info": {"id": session}}});
+        }
+        _ => payload["reason"] = json!("other"),
+    }
+    payload
+}
+
+fn frame(agent: CodingAgent, session: &str, root: &Path, event: &str) -> Value {
+    match agent {
+        CodingAgent::OpenCode => json!({"event": event, "directory": root}),
+        CodingAgent::Cursor => json!({
+            "conversation_id": session, "generation_id": "doctor", "hook_event_name": event, "workspace_roots": [root],
+            "cwd": root,
+        }),
+        CodingAgent::Claude | CodingAgent::Codex | CodingAgent::Gemini => {
+            json!({"session_id": session, "transcript_path": "", "cwd": root, "hook_event_name": event})
+        }
+    }
+}
+
+/// It has one file until it is told that its session is over, or ends.
+pub struct CanaryHolder {
+    fake_agent: FakeAgent,
+    root: PathBuf,
+    pub session: String,
+}
+
+impl CanaryHolder {
+    /// Takes this file, through our own hook.
+    pub fn acquire(canaries: &Canaries, path: &Path) -> Result<Self, String> {
+        let stand_in = FakeAgent::start(CodingAgent::Claude).map_err(|error| error.to_string())?;
+        let mut holder =
+            Self { fake_agent: stand_in, root: canaries.root().to_owned(), session: new_session_name() };
+        let ask = canary::write_payload(CodingAgent::Claude, &holder.session, &holder.root, path);
+        holder.hook(&ask.to_string())?;
+        Ok(holder)
+    }
+
+    pub fn end_session(mut self) -> Result<(), String> {
+        let ending = canary::session_end_payload(CodingAgent::Claude, &self.session, &self.root);
+        self.hook(&ending.to_string())
+    }
+
+    fn hook(&mut self, payload: &str) -> Result<(), String> {
+        let answer = self.fake_agent.run("/proc/self/exe", &["hook", "claude"], payload)?;
+        if is_allowed(CodingAgent::Claude, &answer) { Ok(()) } else { Err(describe_response(&answer)) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tenure_hooks::{HookEvent, parse_payload};
+
+    use super::*;
+
+    #[test]
+    fn generated_payloads_are_parsed_like_the_agents_own() {
+        let (root, file) = (Path::new("/repo"), Path::new("/repo/.tenure-canary-1"));
+        for agent in CodingAgent::ALL {
+            let parsed =
+                parse_payload(agent, write_payload(agent, "s1", root, file).to_string().as_bytes()).unwrap();
+            assert_eq!(parsed.session, "s1", "{agent}");
+            let HookEvent::BeforeWrite { paths, .. } = parsed.event else { panic!("{agent}: {parsed:?}") };
+            assert_eq!(paths, [file], "{agent}");
+            let ended =
+                parse_payload(agent, session_end_payload(agent, "s1", root).to_string().as_bytes()).unwrap();
+            assert!(matches!(ended.event, HookEvent::Ended { .. }), "{agent}: {ended:?}");
+            assert_eq!(ended.session, "s1", "{agent}");
+        }
+    }
+
+    #[test]
+    fn generated_payloads_use_only_fields_of_recorded_payloads() {
+        let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../tenure-hooks/tests/fixtures/hooks");
+        for (agent, name) in [
+            (CodingAgent::Claude, "claude-PreToolUse-Write"),
+            (CodingAgent::Codex, "codex-PreToolUse-apply_patch-add"),
+            (CodingAgent::Gemini, "gemini-BeforeTool-write_file"),
+        ] {
+            let text = std::fs::read_to_string(format!("{folder}/{name}.json")).unwrap();
+            let real: Value = serde_json::from_str(&text).unwrap();
+            let ours = write_payload(agent, "s1", Path::new("/repo"), Path::new("/repo/c.txt"));
+            for (place, ours, real) in [("", &ours, &real), ("in ", &ours["tool_input"], &real["tool_input"])]
+            {
+                for key in ours.as_object().unwrap().keys() {
+                    assert!(real.get(key).is_some(), "{agent}: {place}{key}");
+                }
+            }
+            assert_eq!(ours["tool_name"], real["tool_name"]);
+        }
+    }
 }

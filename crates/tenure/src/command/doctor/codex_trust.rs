@@ -8,10 +8,10 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use tenure_client::boot_microseconds as now;
+use tenure_guard::end_with_descendants;
 
 use super::agent_hooks::AgentHooks;
 use super::check::Check;
-use crate::guard::end_with_descendants;
 
 const NAME: &str = "codex.trust";
 const TRUST_FIX: &str = "start `codex`, open `/hooks`, and trust those of Tenure";

@@ -6,11 +6,11 @@ use std::io::ErrorKind;
 use std::path::Path;
 
 use serde_json::Value;
-use tenure_gate::install::InstallScope;
+use tenure_hooks::install::InstallScope;
 
+use super::DoctorEnvironment;
 use super::agent_hooks::AgentHooks;
 use super::check::Check;
-use super::env::DoctorEnvironment;
 
 const NAME: &str = "gemini.trust";
 

@@ -11,37 +11,35 @@
 
 mod agent_hooks;
 mod canary;
-mod canary_holder;
-mod canary_payload;
 mod check;
 mod codex_trust;
-mod env;
 mod fake_agent;
 mod gemini_trust;
-mod git_hooks;
 mod guard_checks;
-mod hook_program;
-mod hook_response;
 mod invoke;
 mod server;
 mod shell;
-mod watch_coverage;
 
 use std::ffi::OsString;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
+use canary::Canaries;
 use clap::Args;
-use tenure_gate::coding_agent::CodingAgent;
+use tenure_guard::end_all_descendants;
+use tenure_hooks::install::{InstallContext, InstallScope};
+use tenure_host::coding_agent::CodingAgent;
+use tenure_host::interprocess::CommandExit;
+use tenure_host::paths::work_tree_of;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::oneshot;
 
 use self::agent_hooks::AgentHooks;
 use self::check::Check;
-use self::env::DoctorEnvironment;
 use self::server::{EnforcementMode, ServerProbe};
+use crate::command::install::InstallEnvironment;
 use crate::exit;
 use crate::failure::Failure;
-use crate::guard::end_all_descendants;
 use crate::output::Format;
 use crate::terminal_message::ProgressLine;
 
@@ -81,7 +79,7 @@ impl Doctor {
             Err(signal) => {
                 end_all_descendants();
                 canaries.inspect(canary::Canaries::remove);
-                return Ok(exit::code_for_signal(signal).into());
+                return Ok(CommandExit::Signal(signal).exit_code().into());
             }
         };
         self.format.print(&checks, |checks| check::text(checks))?;
@@ -131,13 +129,13 @@ fn run_checks(environment: &DoctorEnvironment) -> Vec<Check> {
         (None, None) => Check::unknown("gate.canary", environment.canary_unavailable_reason()),
     });
     begin("git");
-    checks.extend(git_hooks::check(environment, has_agents));
+    checks.extend(agent_hooks::check_git_hooks(environment, has_agents));
     begin("the audit");
-    checks.extend(environment.root.as_deref().map(watch_coverage::check_watch_limit));
+    checks.extend(environment.root.as_deref().map(guard_checks::check_watch_limit));
     if let Some(server) = &server {
         let files = environment.root.as_deref().and_then(|root| Some((server.files().ok()?, root)));
         checks.extend(
-            files.map(|(files, root)| watch_coverage::check_watch_coverage(&files, root)).unwrap_or_default(),
+            files.map(|(files, root)| guard_checks::check_watch_coverage(&files, root)).unwrap_or_default(),
         );
         server.wait_until_sessions_end();
     }
@@ -190,4 +188,80 @@ fn run_unless_signalled<T: Send + 'static>(
         };
         Ok(Err(received.as_raw_value()))
     })
+}
+
+pub struct DoctorEnvironment {
+    /// The top of the working tree that we are in, if we are in one.
+    pub root: Option<PathBuf>,
+    /// Canaries for it. Nothing without a tree, or where git ignores such names.
+    pub canaries: Option<Canaries>,
+    environment: InstallEnvironment,
+}
+
+impl DoctorEnvironment {
+    pub fn detect() -> Result<Self, Failure> {
+        let surroundings = InstallEnvironment::detect()?;
+        let folder = std::env::current_dir().ok();
+        let root = folder.and_then(|folder| work_tree_of(&folder).ok().flatten()).map(|tree| tree.root);
+        let canaries = root.as_deref().and_then(Canaries::new);
+        Ok(Self { root, canaries, environment: surroundings })
+    }
+
+    /// Where hooks of this scope are. Nothing outside of a tree, or where nobody is at home.
+    pub fn install_location(&self, scope: InstallScope) -> Option<InstallContext> {
+        let root = if scope == InstallScope::User { self.home()?.to_owned() } else { self.root.clone()? };
+        Some(self.environment.location(root, scope))
+    }
+
+    /// The nearest place that there is.
+    pub fn nearest_install_location(&self) -> Option<InstallContext> {
+        self.install_location(InstallScope::Project).or_else(|| self.install_location(InstallScope::User))
+    }
+
+    /// The person's home, if there is one.
+    pub fn home(&self) -> Option<&Path> {
+        self.environment.person.home.as_deref()
+    }
+
+    /// Why calls cannot be watched on this system; nothing, if they can.
+    pub fn seccomp_unavailable_reason(&self) -> Option<&str> {
+        self.environment.unwatchable.as_deref()
+    }
+
+    /// Why no canary is fired, where none is though a server answers.
+    pub fn canary_unavailable_reason(&self) -> &'static str {
+        match self.root {
+            Some(_) => "it is not fired: git ignores whatever a canary could be called here",
+            None => "it is fired only in a working tree of git",
+        }
+    }
+
+    /// The folder that agents are asked about: the tree, else the home.
+    pub fn folder(&self) -> &Path {
+        self.root.as_deref().or(self.home()).unwrap_or(Path::new("/"))
+    }
+}
+
+/// The scopes that an agent has, the one that counts most first.
+pub const fn scopes(agent: CodingAgent) -> &'static [InstallScope] {
+    match agent {
+        CodingAgent::Claude => &[InstallScope::Local, InstallScope::Project, InstallScope::User],
+        _ => &[InstallScope::Project, InstallScope::User],
+    }
+}
+
+pub const fn scope_name(scope: InstallScope) -> &'static str {
+    match scope {
+        InstallScope::Local => "local",
+        InstallScope::Project => "project",
+        InstallScope::User => "user",
+    }
+}
+
+/// The command that puts hooks in place there.
+pub fn install_command(agent: CodingAgent, scope: InstallScope) -> String {
+    match scope {
+        InstallScope::Project => format!("tenure install {agent}"),
+        scope => format!("tenure install {agent} --{}", scope_name(scope)),
+    }
 }

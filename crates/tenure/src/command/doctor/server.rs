@@ -5,15 +5,15 @@ use std::time::Duration;
 
 use tenure_api::{FileAcquireRequest, FileCaller, FileVerdictKind, FilesOverview};
 use tenure_client::Client;
-use tenure_gate::coding_agent::CodingAgent;
+use tenure_guard::RequestError;
+use tenure_host::coding_agent::CodingAgent;
 use tokio::runtime::Runtime;
 use tokio::time::timeout;
 
-use super::canary::{Canaries, new_session_name};
-use super::canary_holder::CanaryHolder;
+use super::canary::{Canaries, CanaryHolder, new_session_name};
 use super::check::Check;
 use super::fake_agent::{self, FakeAgent};
-use crate::daemon::{AutostartClient, LocalServer, RequestError, START_COMMAND, is_listening, start};
+use crate::daemon::{AutostartClient, LocalServer, START_COMMAND, is_listening, start};
 
 /// How long an answer may take.
 const RESPONSE_TIMEOUT: Duration = Duration::from_secs(5);

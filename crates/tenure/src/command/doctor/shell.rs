@@ -2,21 +2,19 @@
 
 use std::path::{Path, PathBuf};
 
-use tenure_gate::coding_agent::CodingAgent;
-use tenure_gate::install::{ConfiguredShell, configured_shell, is_own_shell};
-use tenure_gate::interception_coverage::guard_command;
+use tenure_hooks::install::{ConfiguredShell, configured_shell, is_own_shell};
+use tenure_hooks::interception_coverage::guard_command;
+use tenure_host::coding_agent::CodingAgent;
 
 use super::agent_hooks::AgentHooks;
-use super::canary::Canaries;
-use super::canary_holder::CanaryHolder;
+use super::canary::{Canaries, CanaryHolder};
 use super::check::Check;
-use super::env::{DoctorEnvironment, install_command};
 use super::fake_agent::FakeAgent;
 use super::guard_checks::{ALLOW_SECCOMP_FIX, WRITE_SCRIPT, verify_denied};
-use super::hook_program::{HookProgramState, inspect_program};
+use super::invoke::{HookProgramState, inspect_program};
 use super::server::EnforcementMode;
+use super::{DoctorEnvironment, install_command};
 use crate::configuration::variable;
-use crate::guard;
 
 const INSIDE: &str = "we are inside a guard, which watches whatever is started here";
 
@@ -46,7 +44,7 @@ pub fn check(
         (None, false) => guard_command(agent).to_owned(),
     };
     let Some(shell) = shell(found, &preference).filter(|shell| is_own_shell(shell)) else {
-        if guard::is_guarded() {
+        if tenure_guard::is_guarded() {
             return Some(Check::ok(name, INSIDE));
         }
         let which = match preference {
@@ -117,5 +115,5 @@ fn run_canary(
     let mut stand_in = FakeAgent::start(agent).map_err(|error| error.to_string())?;
     let (shell, file) = shell.to_str().zip(path.to_str()).ok_or("its path is not UTF-8")?;
     let output = stand_in.run(shell, &["-c", WRITE_SCRIPT, file], "")?;
-    verify_denied(&output, &path, Some(&*holder.session).filter(|_| !guard::is_guarded()), mode)
+    verify_denied(&output, &path, Some(&*holder.session).filter(|_| !tenure_guard::is_guarded()), mode)
 }

@@ -11,14 +11,14 @@ use std::time::Duration;
 
 use tenure_api::{CommitReport, CommitResult, StagedFilesRequest};
 use tenure_client::Client;
-use tenure_gate::git::{self, GitError};
-use tenure_gate::paths::{WorkTree, work_tree_of};
+use tenure_host::git::{self, GitError};
+use tenure_host::paths::{WorkTree, work_tree_of};
+use tenure_host::stderr::print_stderr;
 use tokio::time::timeout;
 
 use crate::configuration::variable;
 use crate::daemon::{LocalServer, is_listening};
 use crate::duration::format_short;
-use crate::terminal_message::print_stderr;
 
 /// How long git is held up for an answer.
 const RESPONSE_TIMEOUT: Duration = Duration::from_secs(5);

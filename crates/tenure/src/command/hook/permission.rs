@@ -5,21 +5,22 @@ use std::time::Duration;
 
 use tenure_api::{Code, FileAcquireRequest, FileEventKind, FileVerdict, FileVerdictKind};
 use tenure_client::{Error, boot_microseconds as now};
-use tenure_gate::coding_agent::CodingAgent;
-use tenure_gate::hooks::messages;
-use tenure_gate::hooks::{HookPayload, HookVerdict, HookWaitPolicy, is_shell_tool_call};
-use tenure_gate::interception_coverage::guard_command;
+use tenure_guard::RequestError;
+use tenure_hooks::interception_coverage::guard_command;
+use tenure_hooks::{
+    HookPayload, HookVerdict, HookWaitPolicy, inherited_shell_variable, is_shell_tool_call, messages,
+};
+use tenure_host::coding_agent::CodingAgent;
+use tenure_host::process::{AsyncExitWatch, ancestor_agent};
+use tenure_host::stderr::print_stderr;
+use tenure_worker::process_supervisor::Timer;
+use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::time::timeout;
 
-use super::agent::deny;
-use super::agent_shell::{self, AgentShell};
 use super::requests::{file_event, file_request};
-use super::retry_wait::{RetryWait, WakeReason, deny_on_signal};
-use super::verdict;
-use crate::daemon::{
-    AutostartClient, DIAGNOSE_COMMAND, LocalServer, RequestError, START_COMMAND, is_server_gone, start,
-};
-use crate::terminal_message::print_stderr;
+use super::{deny, verdict};
+use crate::configuration::variable;
+use crate::daemon::{AutostartClient, DIAGNOSE_COMMAND, LocalServer, START_COMMAND, is_server_gone, start};
 
 /// How long an answer may take. Twice that and the start of a server, after the payload and [`MAX_WAIT_MICROSECONDS`], stay below the
 /// 240 s that hooks are given.
@@ -74,8 +75,7 @@ pub async fn check_tool_call(agent: CodingAgent, payload: &HookPayload) -> HookV
 }
 
 async fn report_tool_call(agent: CodingAgent, payload: &HookPayload) -> HookVerdict {
-    let shell =
-        if is_shell_tool_call(agent, payload) { agent_shell::detect(agent) } else { AgentShell::Guarded };
+    let shell = if is_shell_tool_call(agent, payload) { detect(agent) } else { AgentShell::Guarded };
     if let AgentShell::Missing(shell) = shell {
         let reason = messages::shell_missing_message(&shell.to_string_lossy(), agent.as_str());
         return HookVerdict::Deny { reason, stop: false };
@@ -160,4 +160,80 @@ fn deny_unavailable(unanswered: RequestError) -> HookVerdict {
 
 fn deny_without_server(problem: &str, fix: &str) -> HookVerdict {
     HookVerdict::Deny { reason: messages::server_unavailable_message(problem, fix), stop: false }
+}
+
+/// What `asking` leads to, or a denial if somebody wants the hook to end before that: a hook that just ended, unanswered,
+/// would let the edit happen. It may be the agent, or a person with Ctrl-C.
+pub async fn deny_on_signal(asking: impl Future<Output = HookVerdict>) -> HookVerdict {
+    let kinds = [SignalKind::terminate(), SignalKind::interrupt(), SignalKind::hangup(), SignalKind::quit()];
+    let [mut terminate, mut interrupt, mut hangup, mut quit] = kinds.map(|kind| signal(kind).ok());
+    tokio::select! {
+        biased;
+        verdict = asking => verdict,
+        () = receive(&mut terminate) => deny(SIGNAL_DENIAL),
+        () = receive(&mut interrupt) => deny(SIGNAL_DENIAL),
+        () = receive(&mut hangup) => deny(SIGNAL_DENIAL),
+        () = receive(&mut quit) => deny(SIGNAL_DENIAL),
+    }
+}
+
+const SIGNAL_DENIAL: &str = "the hook was told to end before there was an answer";
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum WakeReason {
+    Due,
+    /// The agent's process is gone. A hook outlives an agent that is killed, and must not take files for it.
+    AgentEnded,
+    /// Nobody can say when it is time.
+    NoClock,
+}
+
+pub struct RetryWait {
+    agent: AsyncExitWatch,
+}
+
+impl RetryWait {
+    /// Begins to watch the agent above this process.
+    pub fn start(agent: CodingAgent) -> Self {
+        let above = ancestor_agent(std::process::id(), Some(agent)).ok();
+        Self { agent: AsyncExitWatch::new(above.as_ref().map(|above| &above.process)) }
+    }
+
+    /// Waits until the local clock says `at`.
+    pub async fn wait_until(&self, at: u64) -> WakeReason {
+        let Ok(timer) = Timer::new() else { return WakeReason::NoClock };
+        tokio::select! {
+            () = self.agent.wait() => WakeReason::AgentEnded,
+            () = timer.wait_until(Some(at)) => WakeReason::Due,
+        }
+    }
+}
+
+async fn receive(signal: &mut Option<Signal>) {
+    match signal {
+        Some(signal) => drop(signal.recv().await),
+        None => std::future::pending().await,
+    }
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum AgentShell {
+    Guarded,
+    /// It does not, and only the audit sees what the command changes.
+    Unguarded,
+    /// It would, but it is not there: the agent takes another one without a word.
+    Missing(PathBuf),
+}
+
+/// The shell of this agent, by what we inherited from it.
+pub fn detect(agent: CodingAgent) -> AgentShell {
+    if tenure_guard::is_guarded() {
+        return AgentShell::Guarded;
+    }
+    let named = inherited_shell_variable(agent).and_then(variable).map(PathBuf::from);
+    match named.filter(|shell| tenure_guard::is_tenure_bash(shell)) {
+        Some(shell) if shell.exists() => AgentShell::Guarded,
+        Some(shell) => AgentShell::Missing(shell),
+        None => AgentShell::Unguarded,
+    }
 }

@@ -1,10 +1,15 @@
 //! For whom a hook speaks, and what the server is told.
 
 use std::path::Path;
+use std::time::Duration;
 
 use tenure_api::{FileAcquireRequest, FileCaller, FileEventKind, FileEventReport};
-use tenure_gate::coding_agent::CodingAgent;
-use tenure_gate::hooks::{HookEvent, HookPayload};
+use tenure_client::Error;
+use tenure_hooks::{HookEvent, HookPayload};
+use tenure_host::coding_agent::CodingAgent;
+use tokio::time::timeout;
+
+use crate::daemon::{LocalServer, start};
 
 /// As the server wants to know it.
 pub fn caller(agent: CodingAgent, payload_event: &HookPayload) -> FileCaller {
@@ -80,4 +85,23 @@ fn text(path: &Path) -> Result<String, NotUtf8> {
 
 fn shortened(reason: &str) -> String {
     reason.chars().filter(|letter| !letter.is_control()).take(100).collect()
+}
+
+/// How long the agent is held up for it.
+const RESPONSE_TIMEOUT: Duration = Duration::from_secs(2);
+
+pub async fn send_event(agent: CodingAgent, payload_event: &HookPayload) {
+    let (Ok(news), Ok(local)) = (file_event(agent, payload_event), LocalServer::find()) else { return };
+    let Ok(client) = local.client() else { return };
+    let response = timeout(RESPONSE_TIMEOUT, client.report_file_event(&news)).await;
+    let is_away = matches!(response, Ok(Err(Error::Unreachable { .. })));
+    if is_away && should_start_server(&payload_event.event) && start(&local).await.is_ok() {
+        let _ = timeout(RESPONSE_TIMEOUT, client.report_file_event(&news)).await;
+    }
+}
+
+/// Whether a daemon is started for it: a session begins, or knows what is in a file. An end needs none: whoever starts
+/// next finds out who lives.
+fn should_start_server(event: &HookEvent) -> bool {
+    matches!(event, HookEvent::Started | HookEvent::Prompted | HookEvent::AfterRead { .. })
 }

@@ -2,8 +2,7 @@
 
 use jiff::{SignedDuration, Timestamp};
 use tenure_api::{FileAcquireRequest, FileVerdict, FileVerdictKind};
-use tenure_gate::hooks::HookVerdict;
-use tenure_gate::hooks::messages;
+use tenure_hooks::{HookVerdict, messages};
 
 use crate::duration::format_short;
 

@@ -1,21 +1,28 @@
 //! `tenure install` and `tenure uninstall`.
 
-mod admin;
-mod env;
 mod report;
 
-use std::path::PathBuf;
+use std::ffi::OsString;
+use std::fs;
+use std::os::unix::fs::MetadataExt as _;
+use std::path::{Path, PathBuf};
 
 use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser as _};
-use tenure_gate::coding_agent::CodingAgent;
-use tenure_gate::install::{
-    InstallContext, InstallError, InstallPlan, InstallScope, InstallTarget, apply_plan, install_status,
-    plan_install, plan_uninstall,
+use tenure_api::FileSessionView;
+use tenure_client::Error;
+use tenure_core::kernel::ProcessId;
+use tenure_guard::seccomp_probe;
+use tenure_hooks::install::{
+    InstallContext, InstallError, InstallPlan, InstallScope, InstallTarget, UserFolders, apply_plan,
+    install_status, plan_install, plan_uninstall,
 };
-use tenure_gate::paths::work_tree_of;
+use tenure_host::coding_agent::CodingAgent;
+use tenure_host::paths::work_tree_of;
+use tenure_host::process::ancestors;
 
-pub use self::env::InstallEnvironment;
+use crate::client::with_local_client;
+use crate::configuration::{Folders, variable};
 use crate::exit;
 use crate::failure::Failure;
 use crate::output::Format;
@@ -142,7 +149,7 @@ impl TargetArguments {
         if self.dry_run || is_empty {
             return Ok(());
         }
-        admin::require_human()?;
+        require_human()?;
         let mut done = Vec::new();
         for plan in plans {
             apply_plan(plan).map_err(|error| match error.with_completed_steps(&done) {
@@ -219,5 +226,141 @@ fn names() -> PossibleValuesParser {
 impl From<InstallError> for Failure {
     fn from(error: InstallError) -> Self {
         Self::new(exit::NO, "the hooks stay as they are", &error)
+    }
+}
+
+/// This program, also where its name is another one's by now.
+const OWN: &str = "/proc/self/exe";
+
+/// What is the same for all places.
+#[derive(Debug, Clone)]
+pub struct InstallEnvironment {
+    pub person: UserFolders,
+    /// Why calls cannot be watched here; nothing, if they can.
+    pub unwatchable: Option<String>,
+    program: PathBuf,
+    backups: PathBuf,
+}
+
+impl InstallEnvironment {
+    pub fn detect() -> Result<Self, Failure> {
+        let folders = Folders::new(variable);
+        let state = folders.state("what Tenure has installed", "set HOME").map_err(|_| {
+            let what =
+                "neither XDG_STATE_HOME nor HOME says where Tenure writes down what it installs; set HOME";
+            Failure::from_message(exit::CONFIGURATION, what)
+        })?;
+        Ok(Self {
+            person: UserFolders::new(variable),
+            unwatchable: seccomp_probe::seccomp_unavailable_reason(),
+            program: program()?,
+            backups: state.join("tenure-installed"),
+        })
+    }
+
+    pub fn location(&self, root: PathBuf, scope: InstallScope) -> InstallContext {
+        InstallContext {
+            root,
+            scope,
+            program: self.program.clone(),
+            backups: self.backups.clone(),
+            user_folders: self.person.clone(),
+            chosen_shell: variable("CLAUDE_CODE_SHELL").map(PathBuf::from),
+            login_shell: variable("SHELL").map(PathBuf::from).filter(|shell| !shell.as_os_str().is_empty()),
+            interception_unavailable: self.unwatchable.clone(),
+        }
+    }
+}
+
+/// The path that hooks shall name.
+///
+/// It is the one by which we were called, if that leads here: a link is there so that it can lead to another version later, and
+/// hooks that name the version itself would be gone with it.
+fn program() -> Result<PathBuf, Failure> {
+    let own = std::env::current_exe()
+        .map_err(|error| Failure::new(exit::UNAVAILABLE, "the program's own path cannot be seen", &error))?;
+    let called = std::env::args_os().next().and_then(|name| called(&name, variable("PATH")));
+    Ok(called.filter(|path| is_one_file(path, Path::new(OWN))).unwrap_or(own))
+}
+
+/// The path that this name means, if it is absolute or found in the PATH.
+fn called(name: &OsString, folders: Option<OsString>) -> Option<PathBuf> {
+    let name = Path::new(name);
+    if name.is_absolute() {
+        return Some(name.to_owned());
+    }
+    if name.components().count() != 1 {
+        return None;
+    }
+    let folders = folders.unwrap_or_default();
+    let mut paths = std::env::split_paths(&folders).map(|folder| folder.join(name));
+    paths.find(|path| path.is_file()).filter(|path| path.is_absolute())
+}
+
+fn is_one_file(one: &Path, other: &Path) -> bool {
+    let number = |path| fs::metadata(path).ok().map(|about| (about.dev(), about.ino()));
+    number(one).is_some_and(|found| Some(found) == number(other))
+}
+
+/// Refuses whatever was started by an agent that the server knows: one that was denied a file would open the gate by itself.
+///
+/// Where no server runs, nobody is known, and nobody is denied anything either.
+pub fn require_human() -> Result<(), Failure> {
+    let sessions = with_local_client(async |client| match client.files().await {
+        Ok(files) => Ok(files.sessions),
+        Err(Error::Unreachable { .. }) => Ok(Vec::new()),
+        Err(error) => Err(error),
+    })?;
+    if is_below(&ancestors(std::process::id()), &sessions) {
+        let what = "this was asked by a process of a coding agent; only a person may change Tenure's hooks: run the command in \
+                    a terminal of your own";
+        return Err(Failure::from_message(exit::DENIED, what));
+    }
+    Ok(())
+}
+
+/// Sessions say the number of their process alone. It is alive, and so are all above us: nobody else can have it.
+fn is_below(above: &[ProcessId], sessions: &[FileSessionView]) -> bool {
+    let mut alive = sessions.iter().map(|session| &session.owner).filter(|owner| owner.alive);
+    alive.any(|owner| above.iter().any(|process| process.pid == owner.pid))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::command::files::view::tests::sample_owner;
+
+    #[test]
+    fn program_name_is_resolved_through_path_like_in_a_shell() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = |name: &str| folder.path().join(name);
+        fs::create_dir_all(path("one/tenure")).unwrap();
+        fs::create_dir(path("two")).unwrap();
+        fs::write(path("two/tenure"), "").unwrap();
+        let folders = std::env::join_paths([path("none"), path("one"), path("two")]).unwrap();
+        let found = |name: &str| called(&name.into(), Some(folders.clone()));
+        assert_eq!(found("tenure"), Some(path("two/tenure")), "a folder is no program");
+        assert_eq!(found("/opt/tenure"), Some("/opt/tenure".into()));
+        assert_eq!((found("two/tenure"), found("./tenure"), found("other")), (None, None, None));
+        std::os::unix::fs::symlink(path("two/tenure"), path("link")).unwrap();
+        assert!(
+            is_one_file(&path("link"), &path("two/tenure")) && !is_one_file(&path("none"), &path("none"))
+        );
+    }
+
+    #[test]
+    fn descendant_of_a_live_agent_session_is_not_human() {
+        let above = ancestors(std::process::id());
+        let parent = above.first().unwrap().pid;
+        let session = |pid, alive| FileSessionView {
+            owner: tenure_api::FileOwner { pid, alive, ..sample_owner() },
+            parent: None,
+            known_ms: 0,
+            idle_ms: 0,
+            files: 0,
+        };
+        assert!(is_below(&above, &[session(parent, true)]));
+        assert!(!is_below(&above, &[session(parent, false)]), "a dead one started nobody who is here");
+        assert!(!is_below(&above, &[session(std::process::id(), true)]), "itself is not above itself");
     }
 }

@@ -3,9 +3,9 @@
 use std::io;
 
 use serde_json::{Value, json};
-use tenure_gate::coding_agent::CodingAgent;
-use tenure_gate::install::InstallPlan;
-use tenure_gate::interception_coverage::{InterceptionCoverage, InterceptionMechanism, guard_command};
+use tenure_hooks::install::InstallPlan;
+use tenure_hooks::interception_coverage::{InterceptionCoverage, InterceptionMechanism, guard_command};
+use tenure_host::coding_agent::CodingAgent;
 
 use crate::output::{Table, write_json, write_table, write_text};
 use crate::terminal_message::wrap_paragraph;
@@ -83,7 +83,7 @@ fn legend(agent: CodingAgent, rows: &[&InterceptionCoverage]) -> String {
 
 #[cfg(test)]
 mod tests {
-    use tenure_gate::interception_coverage::{InstalledComponents, interception_coverage};
+    use tenure_hooks::interception_coverage::{InstalledComponents, interception_coverage};
 
     use super::*;
 

@@ -6,33 +6,33 @@
 //!        └─ the command, in a group of its own, with the terminal
 //! ```
 
-mod program_check;
 mod running_command;
-mod terminal;
 mod wait_progress;
 
-pub use self::program_check::exec_failure;
-
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
+use std::{env, io};
 
 use clap::Args;
 use rustix::process::Signal;
 use tenure_api::AcquireRequest;
 use tenure_client::{Client, HeldLease, HoldError, WaitLimit};
 use tenure_core::kernel::TickDuration;
+use tenure_host::interprocess::{CommandExit, Signals};
+use tenure_host::stderr::{print_error, print_stderr};
+use tenure_worker::process_supervisor;
+use tenure_worker::process_supervisor::{SupervisedProcess, TerminationMargins};
 
 use self::running_command::{RunOutcome, RunningCommand};
 use self::wait_progress::WaitProgress;
 use super::lease_request::LeaseRequestArguments;
 use crate::client::with_client;
-use crate::daemon;
 use crate::duration::{milliseconds, parse};
-use crate::exit;
 use crate::failure::Failure;
-use crate::process_supervisor::{self, Signals, SupervisedProcess, TerminationMargins};
-use crate::terminal_message::{print_error, print_stderr};
+use crate::{daemon, exit};
 
 /// How long a server may take to hear that we want nothing any more.
 const RELEASE_TIMEOUT: Duration = Duration::from_secs(3);
@@ -76,9 +76,13 @@ pub struct Run {
 pub fn run_internal_subcommand(mut arguments: impl Iterator<Item = OsString>) -> Option<ExitCode> {
     let name = arguments.nth(1)?;
     match name.to_str()? {
-        process_supervisor::SUBCOMMAND => Some(process_supervisor::run(&arguments.collect::<Vec<_>>())),
-        daemon::SUBCOMMAND => Some(daemon::run(arguments.next())),
-        terminal::SUBCOMMAND => Some(terminal::transfer_foreground(arguments.next())),
+        process_supervisor::SUBCOMMAND => {
+            let result = process_supervisor::run(&arguments.collect::<Vec<_>>());
+            let failure = |error| Failure::new(exit::UNAVAILABLE, "the watchdog of a command failed", &error);
+            Some(result.map_or_else(|error| failure(error).report(), |()| ExitCode::SUCCESS))
+        }
+        tenure_guard::DETACHED => Some(daemon::run(arguments.next())),
+        running_command::SUBCOMMAND => Some(running_command::transfer_foreground(arguments.next())),
         _ => None,
     }
 }
@@ -87,7 +91,7 @@ impl Run {
     /// Runs the command to its end.
     pub fn run(self) -> Result<ExitCode, Failure> {
         let program = self.command.first().expect("the command line asks for one");
-        program_check::check(program)?;
+        check(program)?;
         let ttl = TickDuration::from_millis(self.request.ttl);
         let grace = self.kill_after.map(|grace| TickDuration::from_millis(milliseconds(grace)));
         if grace.is_some_and(|grace| grace.0 > ttl.0 / 2) {
@@ -129,7 +133,7 @@ async fn run(
     let guarded = SupervisedProcess::prepare(command).map_err(no_process)?;
     let guard = tokio::select! {
         guard = hold(client, wants, wait, waiting) => guard?,
-        signal = interruption(&mut signals) => return Ok(exit::code_for_signal(signal.as_raw()).into()),
+        signal = interruption(&mut signals) => return Ok(CommandExit::Signal(signal.as_raw()).exit_code().into()),
     };
     let names = names(&guard);
     let outcome =
@@ -153,7 +157,7 @@ async fn run(
         print_error(&format!("{names} was not given back, and is free when its time is over"), &error);
     }
     match outcome {
-        RunOutcome::NotStarted(error) => Err(program_check::exec_failure(&command[0], &error)),
+        RunOutcome::NotStarted(error) => Err(exec_failure(&command[0], &error)),
         _ => Ok(code.into()),
     }
 }
@@ -187,7 +191,7 @@ async fn hold(
 async fn interruption(signals: &mut Signals) -> Signal {
     loop {
         match signals.next().await {
-            Signal::TSTP => terminal::suspend_self(),
+            Signal::TSTP => running_command::suspend_self(),
             signal @ (Signal::INT | Signal::TERM | Signal::HUP | Signal::QUIT) => return signal,
             _ => {}
         }
@@ -208,4 +212,63 @@ fn environment(guard: &HeldLease) -> Vec<(String, String)> {
 
 fn names(guard: &HeldLease) -> String {
     guard.leases().iter().map(|lease| lease.resource.as_str()).collect::<Vec<_>>().join(", ")
+}
+
+/// Says why `program` surely cannot be run, if that is known.
+pub fn check(program: &OsStr) -> Result<(), Failure> {
+    let path = Path::new(program);
+    if path.components().count() > 1 || path.has_root() {
+        return check_file(path, program);
+    }
+    // Without a PATH the system has a choice of its own.
+    let Some(folders) = env::var_os("PATH") else { return Ok(()) };
+    let candidates: Vec<PathBuf> = env::split_paths(&folders).map(|folder| folder.join(path)).collect();
+    if candidates.iter().any(|candidate| check_file(candidate, program).is_ok()) {
+        return Ok(());
+    }
+    match candidates.iter().find(|candidate| candidate.is_file()) {
+        Some(candidate) => check_file(candidate, program),
+        None => Err(exec_failure(program, &io::ErrorKind::NotFound.into())),
+    }
+}
+
+fn check_file(path: &Path, program: &OsStr) -> Result<(), Failure> {
+    let metadata = path.metadata().map_err(|error| exec_failure(program, &error))?;
+    let is_executable = metadata.is_file() && metadata.permissions().mode() & 0o111 != 0;
+    if is_executable { Ok(()) } else { Err(exec_failure(program, &io::ErrorKind::PermissionDenied.into())) }
+}
+
+/// The failure of a command that the system did not start, with the code that a shell gives it.
+pub fn exec_failure(program: &OsStr, error: &io::Error) -> Failure {
+    let program = program.display();
+    match error.kind() {
+        io::ErrorKind::NotFound => Failure::from_message(
+            exit::NO_SUCH_COMMAND,
+            &format!("there is no command {program}; look at how it is written, and at PATH"),
+        ),
+        io::ErrorKind::PermissionDenied => Failure::from_message(
+            exit::CANNOT_EXECUTE,
+            &format!("{program} may not be executed; `chmod +x` lets it, if it is a program"),
+        ),
+        _ => Failure::new(exit::CANNOT_EXECUTE, &format!("{program} cannot be run"), error),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn unrunnable_program_is_rejected_before_it_is_started() {
+        let folder = tempfile::tempdir().unwrap();
+        let plain = folder.path().join("plain");
+        std::fs::write(&plain, "").unwrap();
+        let code = |program: &OsStr| check(program).map_err(|failure| failure.code());
+        assert_eq!(code("sh".as_ref()), Ok(()));
+        assert_eq!(code("/bin/sh".as_ref()), Ok(()));
+        assert_eq!(code("there-is-no-such-command".as_ref()), Err(127));
+        assert_eq!(code("/nowhere/at-all".as_ref()), Err(127));
+        assert_eq!(code(plain.as_ref()), Err(126));
+        assert_eq!(code(folder.path().as_ref()), Err(126));
+    }
 }

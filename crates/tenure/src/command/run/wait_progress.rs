@@ -8,9 +8,10 @@ use jiff::Timestamp;
 use parking_lot::Mutex;
 use tenure_api::Lease;
 use tenure_client::QueuePosition;
+use tenure_host::stderr::print_stderr;
 
 use crate::duration::{format_short, milliseconds};
-use crate::terminal_message::{ProgressLine, print_stderr};
+use crate::terminal_message::ProgressLine;
 
 /// How often a log hears that somebody still waits.
 const PLAIN_INTERVAL: Duration = Duration::from_secs(60);

@@ -5,7 +5,7 @@ use std::path::Path;
 use tenure_api::{Budget, WorkGrant, WorkResponse, WorkView};
 use tenure_core::authority::Budget as CoreBudget;
 
-use crate::command::{lease_token, lease_view};
+use crate::command::{lease_request, lease_view};
 use crate::failure::Failure;
 use crate::output::{Format, Table};
 
@@ -23,7 +23,7 @@ pub fn print_granted(
     format: Format,
 ) -> Result<(), Failure> {
     if let Some(path) = token_file {
-        lease_token::write(path, &granted.token)?;
+        lease_request::write(path, &granted.token)?;
         granted.token.clear();
     }
     format.print(&granted, self::granted)

@@ -7,12 +7,11 @@ use crate::kernel::agent::{AgentEvent, AgentPhase, AgentWait};
 use crate::kernel::lease_request::LeaseRequest;
 use crate::kernel::limits::{AGENT_RETENTION, MAX_IDLE_AGENTS};
 use crate::kernel::mode::LeaseMode;
-use crate::kernel::name::{Holder, Principal};
-use crate::kernel::newtypes::{Fence, Tick, TickDuration, Ticket};
+use crate::kernel::newtypes::{Fence, Holder, Principal, Tick, TickDuration, Ticket};
 use crate::kernel::state::apply::ensure;
 use crate::kernel::state::{ApplyError, KernelState, Slot};
 use crate::rules::overlap::is_hierarchical;
-use crate::rules::time::{has_duration, is_expired};
+use crate::rules::{has_duration, is_expired};
 
 impl KernelState {
     pub(in crate::kernel::state) fn apply_agent(&mut self, event: &AgentEvent) -> Result<(), ApplyError> {

@@ -5,10 +5,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::kernel::agent::{AgentRank, AgentWait};
 use crate::kernel::lease_request::LeaseRequest;
 use crate::kernel::mode::LeaseMode;
-use crate::kernel::name::Resource;
-use crate::kernel::newtypes::{Tick, Ticket};
+use crate::kernel::newtypes::{Resource, Tick, Ticket};
 use crate::kernel::state::overlap_index::OverlapIndex;
-use crate::rules::time::is_expired;
+use crate::rules::is_expired;
 
 #[derive(Debug, Clone, Default)]
 pub(crate) struct AgentWaitIndex {

@@ -7,13 +7,11 @@ use crate::kernel::event::{ClockReading, LeaseTerms, QueuedAcquire};
 use crate::kernel::lease_request::{Alternatives, can_be_assigned};
 use crate::kernel::limits::{KEY_RETENTION, Limits};
 use crate::kernel::mode::ModeSet;
-use crate::kernel::name::{Holder, Principal, Resource};
-use crate::kernel::newtypes::{Fence, IdempotencyKey, LedgerTag, Tick, Ticket};
+use crate::kernel::newtypes::{Fence, Holder, IdempotencyKey, LedgerTag, Principal, Resource, Tick, Ticket};
 use crate::kernel::outcome::LeaseEnd;
 use crate::kernel::state::entry::{
-    HolderIdleSince, KnownHolder, LeaseEntry, PrincipalEntry, ResourceEntry, SmallList,
+    HolderIdleSince, HolderLeases, KnownHolder, LeaseEntry, PrincipalEntry, ResourceEntry, SmallList,
 };
-use crate::kernel::state::holder_leases::HolderLeases;
 use crate::kernel::state::retention::{EndedLease, IdempotencyEntry, IdempotencyKeys, IdempotencyOutcome};
 use crate::kernel::state::work_leases::KeyedSpend;
 use crate::kernel::state::{ClockAnchor, ClockState, HashSeed, KernelState, Slot};

@@ -5,8 +5,7 @@ use std::num::NonZeroU32;
 use super::VERSION;
 use super::bytes::CheckpointWriter;
 use super::fields::CheckpointCodec;
-use crate::kernel::name::Resource;
-use crate::kernel::newtypes::{Fence, RequestDigest};
+use crate::kernel::newtypes::{Fence, RequestDigest, Resource};
 use crate::kernel::state::retention::{IdempotencyEntry, IdempotencyOutcome};
 use crate::kernel::state::{KernelState, QueueEntry, Slot};
 

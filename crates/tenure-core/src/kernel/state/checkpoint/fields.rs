@@ -7,12 +7,14 @@ use super::bytes::{CheckpointReader, CheckpointWriter};
 use crate::kernel::event::{LeaseTerms, RevocationCause};
 use crate::kernel::lease_request::{Alternatives, LeaseRequest};
 use crate::kernel::mode::LeaseMode;
-use crate::kernel::name::{Holder, Labels, Principal, Resource};
-use crate::kernel::newtypes::{Fence, IdempotencyKey, Nonce, RequestDigest, Tick, TickDuration, Ticket};
+use crate::kernel::newtypes::{
+    Fence, Holder, IdempotencyKey, Labels, Nonce, Principal, RequestDigest, Resource, Tick, TickDuration,
+    Ticket,
+};
 use crate::kernel::outcome::LeaseEnd;
 use crate::kernel::process_id::RecordedProcess;
 use crate::lease::ReleaseReason;
-use crate::rules::names::{InvalidInput, is_storable_text};
+use crate::rules::{InvalidInput, is_storable_text};
 
 pub(super) trait CheckpointCodec: Sized {
     fn write(&self, writer: &mut CheckpointWriter<'_>);

@@ -37,9 +37,6 @@ mod bytes;
 mod decode;
 mod encode;
 mod fields;
-mod files;
-mod intent_sessions;
-mod work_leases;
 
 use thiserror::Error;
 

@@ -10,12 +10,10 @@ use crate::kernel::file::{
     FILES_PRINCIPAL, FileEvent, FileSession, FileSessionInfo, RetryTicket, UncommittedFile,
 };
 use crate::kernel::mode::LeaseMode;
-use crate::kernel::name::{Holder, Resource};
-use crate::kernel::newtypes::{Tick, TickDuration, Ticket};
+use crate::kernel::newtypes::{Holder, Resource, Tick, TickDuration, Ticket};
 use crate::kernel::outcome::LeaseEnd;
 use crate::lease::ReleaseReason;
-use crate::rules::names::is_storable_text;
-use crate::rules::time::{has_duration, is_expired};
+use crate::rules::{has_duration, is_expired, is_storable_text};
 
 impl KernelState {
     pub(in crate::kernel::state) fn apply_file(&mut self, event: &FileEvent) -> Result<(), ApplyError> {

@@ -8,12 +8,10 @@ use crate::kernel::intent::{
     ORCHESTRATOR_PRINCIPAL, tuner_slot,
 };
 use crate::kernel::mode::LeaseMode;
-use crate::kernel::name::Holder;
-use crate::kernel::newtypes::{Fence, Tick};
+use crate::kernel::newtypes::{Fence, Holder, Tick};
 use crate::kernel::state::apply::ensure;
 use crate::kernel::state::{ApplyError, KernelState};
-use crate::rules::names::is_storable_text;
-use crate::rules::time::{has_duration, is_expired};
+use crate::rules::{has_duration, is_expired, is_storable_text};
 
 impl KernelState {
     pub(in crate::kernel::state) fn apply_intent(&mut self, event: &IntentEvent) -> Result<(), ApplyError> {

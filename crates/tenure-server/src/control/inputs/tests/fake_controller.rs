@@ -7,13 +7,13 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use parking_lot::{Mutex, MutexGuard};
 use serde_json::{Map, Value, json};
 use tenure_control::{
-    CommandClass, CommandSource, ControlLease, ControlOwner, ControlRejection, OwnershipState, Permit,
-    Problem, ProblemCode, TokenDigest,
+    CommandClass, CommandError, CommandSource, ControlLease, ControlOwner, ControlRejection, OwnershipState,
+    Permit, Problem, ProblemCode, TokenDigest,
 };
 use tenure_core::kernel::{Fence, Tick, TickDuration};
 use tokio::sync::Semaphore;
 
-use super::super::{CommandError, LocalCommandController};
+use super::super::LocalCommandController;
 
 const NOW: Tick = Tick(1_000_000);
 

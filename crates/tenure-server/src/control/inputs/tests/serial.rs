@@ -7,8 +7,7 @@ use tempfile::TempDir;
 use tenure_control::CommandSource;
 use tokio::time::Instant;
 
-use super::super::LocalInputs;
-use super::super::throttle::MAX_PER_SECOND;
+use super::super::{LocalInputs, MAX_PER_SECOND};
 use super::fake_controller::FakeController;
 use super::fake_serial_port::FakeSerialPort;
 use super::wait_until;

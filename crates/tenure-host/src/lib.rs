@@ -1,0 +1,14 @@
+//! This machine: which file a name reaches, which process is which and which of them is an agent, what git knows, what
+//! changes in a working tree.
+//!
+//! It knows no lease and no server, and decides nothing.
+
+pub mod blame;
+pub mod coding_agent;
+pub mod git;
+pub mod interprocess;
+pub mod kernel_limits;
+pub mod paths;
+pub mod process;
+pub mod stderr;
+pub mod watch;
