@@ -105,6 +105,10 @@ fn rejection_kind(rejection: &Rejection) -> &'static str {
         Rejection::WrongDirection { .. } => "refused: wrong direction",
         Rejection::LeaderLost => "refused: guard lost",
         Rejection::NoSuchSession => "refused: no such session",
+        Rejection::OutOfScope { .. } => "rejected: out of scope",
+        Rejection::BudgetExceeded { .. } => "rejected: budget exceeded",
+        Rejection::OutlivesParent { .. } => "rejected: outlives its parent",
+        Rejection::NoSpace => "rejected: no space",
         _ => "refused: otherwise",
     }
 }

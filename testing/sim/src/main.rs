@@ -6,10 +6,10 @@ use std::process::ExitCode;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use clap::Parser;
-use tenure_sim::{EventCoverage, GoldenDigests, SeedReport, run_seed};
+use clap::{Parser, ValueEnum};
+use tenure_sim::{EventCoverage, GoldenDigests, SeedReport, run_agents, run_files, run_seed, run_work};
 
-/// Simulates fleets, storms, crews and working trees from seeds, and checks that no law is broken.
+/// Simulates fleets, storms, crews, working trees and the work API from seeds, and checks that no law is broken.
 ///
 /// The last line says how many steps were taken and gives two digests: the same seeds always give the same.
 /// The first is of all logs and changes with every name in them; the second is of the ledger's records and of
@@ -24,6 +24,9 @@ struct Arguments {
     /// rest odd ones are fleets of clients, even ones storms of commands.
     #[arg(long, default_value_t = 1)]
     from: u64,
+    /// Runs each seed in this scenario, whatever its number.
+    #[arg(long, value_enum)]
+    scenario: Option<ScenarioName>,
     /// How many steps each seed takes.
     #[arg(long, default_value_t = 10_000)]
     steps: u64,
@@ -45,6 +48,35 @@ struct Arguments {
     /// With --replay: waits for Enter before each line.
     #[arg(long, requires = "replay")]
     step: bool,
+}
+
+/// The scenarios that can be run with any seed.
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum ScenarioName {
+    /// Agents that lease their manifests.
+    Agents,
+    /// Coding agents in one working tree.
+    Files,
+    /// Clients of the work API. No seed runs it by its number.
+    Work,
+}
+
+impl Arguments {
+    fn run(&self, seed: u64, keep_lines: bool) -> SeedReport {
+        let run = match self.scenario {
+            None => run_seed,
+            Some(ScenarioName::Agents) => run_agents,
+            Some(ScenarioName::Files) => run_files,
+            Some(ScenarioName::Work) => run_work,
+        };
+        run(seed, self.steps, keep_lines)
+    }
+
+    /// The option that selects the same scenario.
+    fn scenario_option(&self) -> String {
+        let name = self.scenario.and_then(|scenario| scenario.to_possible_value());
+        name.map_or_else(String::new, |name| format!(" --scenario {}", name.get_name()))
+    }
 }
 
 fn main() -> ExitCode {
@@ -75,8 +107,8 @@ fn run_all(arguments: &Arguments) -> std::io::Result<ExitCode> {
         let why = report.violation.as_ref().map_or("", |violation| &violation.0);
         writeln!(out, "seed {} breaks a law after {} steps: {why}", report.seed, report.steps)?;
         writeln!(out, "  log: {}", path.display())?;
-        let steps = arguments.steps;
-        writeln!(out, "  again: cargo xtask sim --replay {} --steps {steps} --step", report.seed)?;
+        let (scenario, steps) = (arguments.scenario_option(), arguments.steps);
+        writeln!(out, "  again: cargo xtask sim{scenario} --replay {} --steps {steps} --step", report.seed)?;
     }
     if arguments.coverage {
         for (kind, count) in total_coverage(&reports) {
@@ -126,7 +158,7 @@ fn run_in_parallel(arguments: &Arguments) -> Vec<SeedReport> {
                     if number >= arguments.seeds {
                         break;
                     }
-                    let report = run_seed(arguments.from.wrapping_add(number), arguments.steps, false);
+                    let report = arguments.run(arguments.from.wrapping_add(number), false);
                     let mut reports = reports.lock().expect("no worker panics while it holds this");
                     reports.push(report);
                     if shows_progress {
@@ -145,7 +177,7 @@ fn run_in_parallel(arguments: &Arguments) -> Vec<SeedReport> {
 }
 
 fn write_log(seed: u64, arguments: &Arguments) -> std::io::Result<PathBuf> {
-    let report = run_seed(seed, arguments.steps, true);
+    let report = arguments.run(seed, true);
     std::fs::create_dir_all(&arguments.logs)?;
     let path = arguments.logs.join(format!("seed-{seed}.log"));
     write_lines(&path, &report)?;
@@ -163,7 +195,7 @@ fn write_lines(path: &Path, report: &SeedReport) -> std::io::Result<()> {
 }
 
 fn replay(seed: u64, arguments: &Arguments) -> std::io::Result<ExitCode> {
-    let report = run_seed(seed, arguments.steps, true);
+    let report = arguments.run(seed, true);
     let mut out = std::io::stdout().lock();
     let mut enter = String::new();
     for (number, line) in report.lines.iter().enumerate() {

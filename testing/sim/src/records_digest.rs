@@ -96,7 +96,12 @@ impl RecordsDigest {
             CommandOutcome::Agent(answer) => self.agent(answer),
             CommandOutcome::File(answer) => self.file(answer),
             CommandOutcome::Intent(answer) => self.intent(answer),
-            CommandOutcome::Spent { lease, .. } => self.text("spent").leases(&[*lease]),
+            CommandOutcome::Spent { lease, remaining } => {
+                self.text("spent").leases(&[*lease]);
+                for amount in remaining.amounts() {
+                    self.number(amount);
+                }
+            }
             CommandOutcome::Rejected(rejection) => drop(self.text(error_code(rejection))),
         }
     }

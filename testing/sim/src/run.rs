@@ -8,6 +8,7 @@ use crate::files::FilesScenario;
 use crate::invariants::{InvariantResult, Violation};
 use crate::random_scenario::RandomScenario;
 use crate::simulation_log::{EventCoverage, SimulationLog};
+use crate::work::WorkScenario;
 
 /// A world that follows from its seed.
 pub trait Scenario: Sized {
@@ -53,6 +54,11 @@ pub fn run_agents(seed: u64, steps: u64, keep_lines: bool) -> SeedReport {
 /// Runs `steps` steps of coding agents in one working tree, whatever the seed.
 pub fn run_files(seed: u64, steps: u64, keep_lines: bool) -> SeedReport {
     run::<FilesScenario>(seed, steps, keep_lines)
+}
+
+/// Runs `steps` steps of clients of the work API, whatever the seed.
+pub fn run_work(seed: u64, steps: u64, keep_lines: bool) -> SeedReport {
+    run::<WorkScenario>(seed, steps, keep_lines)
 }
 
 fn run<S: Scenario>(seed: u64, steps: u64, keep_lines: bool) -> SeedReport {

@@ -19,8 +19,9 @@ use patch::{Patch, Shard};
 /// Plant each bug of bugs/*.patch in a copy of the working tree and check that a test fails
 ///
 /// A patch is a unified diff below two lines: `# what it breaks` and `# tests: CRATE`, the crate whose tests
-/// catch it. Only the tests of that crate run, unchanged. The command fails for a bug that no test catches, for a patch
-/// that no longer applies, and for one that does not compile. The working tree itself is never touched.
+/// catch it. Only the tests of that crate run, unchanged, with `# tests: CRATE NAME` those with NAME in their names. The
+/// command fails for a bug that no test catches, for a patch that no longer applies, and for one that does not compile. The
+/// working tree itself is never touched.
 #[derive(clap::Args)]
 pub struct Arguments {
     /// Only the bug of this name: bugs/NAME.patch
@@ -126,11 +127,11 @@ impl<'a> Sandbox<'a> {
     /// A bug counts as caught only by a test that passes without it.
     fn require_passing_tests(&self, patches: &[Patch]) -> Result<(), TaskError> {
         refresh(self.shell, self.root, &self.tree)?;
-        let crates: BTreeSet<_> = patches.iter().map(|patch| patch.tests.as_str()).collect();
+        let names: BTreeSet<_> = patches.iter().map(|patch| patch.tests.as_str()).collect();
         let _inside = self.shell.push_dir(&self.tree);
         process::run(
             // A test that depends on the load of the machine may pass the second time.
-            self.tests(crates).args([
+            self.tests(names).args([
                 "--status-level",
                 "fail",
                 "--final-status-level",
@@ -170,12 +171,14 @@ impl<'a> Sandbox<'a> {
         }
     }
 
-    /// The tests of `crates`, in the copy.
-    fn tests<'b>(&self, crates: impl IntoIterator<Item = &'b str>) -> Cmd<'a> {
+    /// The tests that patches name, each as `CRATE` or `CRATE NAME`, in the copy.
+    fn tests<'b>(&self, names: impl IntoIterator<Item = &'b str>) -> Cmd<'a> {
         let (shell, nextest) = (self.shell, &self.nextest);
         let mut tests = cmd!(shell, "{nextest} nextest run --locked --color never");
-        for name in crates {
-            tests = tests.args(["--package", name]);
+        for name in names {
+            let (package, test) = name.split_once(' ').unwrap_or((name, ""));
+            tests =
+                tests.args(["--package", package, "-E", &format!("package({package}) & test(/.*{test}/)")]);
         }
         // Each bug compiles the core again. Optimising it would take longer than its tests.
         for name in ["core", "registrar", "client", "sim", "history"] {

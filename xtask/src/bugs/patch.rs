@@ -11,7 +11,7 @@ use crate::process::TaskError;
 pub struct Patch {
     /// File name without `.patch`.
     pub name: String,
-    /// The crate whose tests catch it.
+    /// The crate whose tests catch it; after a space, what these have in their names.
     pub tests: String,
     /// The first lines, which git ignores.
     pub header: String,
@@ -43,7 +43,7 @@ fn number(name: &str) -> u32 {
     name.split('-').next().and_then(|number| number.parse().ok()).unwrap_or(u32::MAX)
 }
 
-/// The two lines above the diff, and the crate that the second one names.
+/// The two lines above the diff, and the tests that the second one names.
 fn header(text: &str, name: &str) -> Result<(String, String), TaskError> {
     let mut lines = text.lines();
     let breaks = lines.next().and_then(|line| line.strip_prefix("# ")).map(str::trim);

@@ -1,7 +1,7 @@
 //! The server of a crew: what it does, and what goes wrong with it.
 
 use tenure_core::kernel::{AgentOutcome, CommandOutcome};
-use tenure_registrar::{AppendFailure, Effect, Input, Reply};
+use tenure_registrar::{Effect, Input, Reply};
 
 use super::{AgentsScenario, InFlightRequest, SECOND, ScenarioEvent};
 use crate::coverage::record_server_effect;
@@ -38,7 +38,7 @@ impl AgentsScenario {
             record_server_effect(&effect, log);
             match effect {
                 Effect::Append(_) => {
-                    let write = self.pick_write_result();
+                    let write = WriteResult::any(self.winding_down, &mut self.rng);
                     let slow = !self.winding_down && self.rng.percent(1);
                     let at = self.now + self.rng.delay(100, if slow { 6 * SECOND } else { 3_000 });
                     self.queue
@@ -84,17 +84,6 @@ impl AgentsScenario {
             self.queue.schedule(at, ScenarioEvent::ReplyArrives { request, answer, stamp });
         }
         Ok(())
-    }
-
-    fn pick_write_result(&mut self) -> WriteResult {
-        if self.winding_down || self.rng.below(400) > 0 {
-            return WriteResult::Written;
-        }
-        let failure = *self.rng.pick(&[AppendFailure::NotWritten, AppendFailure::OutcomeUnknown]);
-        WriteResult::Failed {
-            failure,
-            kept: failure == AppendFailure::OutcomeUnknown && self.rng.percent(50),
-        }
     }
 
     /// Lets one thing go wrong, and plans the next.

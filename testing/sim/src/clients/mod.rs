@@ -9,7 +9,7 @@ use tenure_client::{
     AttemptId, Effect as ClientEffect, FenceGate, Input as ClientInput, KeepAliveRequest, ReplyOutcome,
 };
 use tenure_core::kernel::{Command, CommandOutcome, Fence, Rejection, Resource, Tick, TickDuration, Ticket};
-use tenure_registrar::{AppendFailure, BatchSettings, Effect, Input, Reply, RequestId};
+use tenure_registrar::{BatchSettings, Effect, Input, Reply, RequestId};
 
 use self::sessions::{IntentSessionActors, IntentSessionRequest, WorkerAnswer};
 use crate::client::SimulatedClient;
@@ -271,7 +271,7 @@ impl ClientsScenario {
             record_server_effect(&effect, log);
             match effect {
                 Effect::Append(_) => {
-                    let write = self.pick_write_result();
+                    let write = WriteResult::any(self.winding_down, &mut self.rng);
                     let slow = !self.winding_down && self.rng.percent(1);
                     let longest = if slow { 6 * SECOND } else { 3_000 };
                     let at = self.now + self.rng.delay(100, longest);
@@ -310,17 +310,6 @@ impl ClientsScenario {
         }
         self.server_wake = wake;
         Ok(())
-    }
-
-    fn pick_write_result(&mut self) -> WriteResult {
-        if self.winding_down || self.rng.below(400) > 0 {
-            return WriteResult::Written;
-        }
-        let failure = *self.rng.pick(&[AppendFailure::NotWritten, AppendFailure::OutcomeUnknown]);
-        WriteResult::Failed {
-            failure,
-            kept: failure == AppendFailure::OutcomeUnknown && self.rng.percent(50),
-        }
     }
 
     fn deliver_answer(&mut self, caller: RequestId, reply: Reply) -> InvariantResult {

@@ -1,7 +1,7 @@
 //! The server of a working tree: what it does, and what goes wrong with it and with those whom it serves.
 
 use tenure_core::kernel::{CommandOutcome, FileOutcome};
-use tenure_registrar::{AppendFailure, Effect, Input, Reply};
+use tenure_registrar::{Effect, Input, Reply};
 
 use super::{AGENTS, FilesScenario, InFlightRequest, SECOND, ScenarioEvent};
 use crate::coverage::record_server_effect;
@@ -38,7 +38,7 @@ impl FilesScenario {
             record_server_effect(&effect, log);
             match effect {
                 Effect::Append(_) => {
-                    let write = self.pick_write_result();
+                    let write = WriteResult::any(self.winding_down, &mut self.rng);
                     let at = self.now + self.rng.delay(100, 5_000);
                     self.queue
                         .schedule(at, ScenarioEvent::WriteEnds { incarnation: self.host.incarnation, write });
@@ -87,17 +87,6 @@ impl FilesScenario {
             self.queue.schedule(at, ScenarioEvent::ReplyArrives { by, answer, stamp });
         }
         Ok(())
-    }
-
-    fn pick_write_result(&mut self) -> WriteResult {
-        if self.winding_down || self.rng.below(400) > 0 {
-            return WriteResult::Written;
-        }
-        let failure = *self.rng.pick(&[AppendFailure::NotWritten, AppendFailure::OutcomeUnknown]);
-        WriteResult::Failed {
-            failure,
-            kept: failure == AppendFailure::OutcomeUnknown && self.rng.percent(50),
-        }
     }
 
     /// Lets one thing go wrong, and plans the next.

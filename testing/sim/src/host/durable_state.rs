@@ -75,6 +75,7 @@ impl ServerMachine {
         self.batches += 1;
         if self.batches.is_multiple_of(16) {
             self.check_state_against_reducer()?;
+            self.model.work().check_sums(&self.follower)?;
         }
         if self.batches.is_multiple_of(1_024) {
             self.reducer.state_mut().prune_terminal_leases();

@@ -56,6 +56,17 @@ pub enum WriteResult {
     },
 }
 
+impl WriteResult {
+    /// Mostly a success; always one while a scenario winds down.
+    pub fn any(winding_down: bool, rng: &mut Rng) -> Self {
+        if winding_down || rng.below(400) > 0 {
+            return Self::Written;
+        }
+        let failure = *rng.pick(&[AppendFailure::NotWritten, AppendFailure::OutcomeUnknown]);
+        Self::Failed { failure, kept: failure == AppendFailure::OutcomeUnknown && rng.percent(50) }
+    }
+}
+
 pub const TAG: LedgerTag = LedgerTag(0x5eed);
 const LEDGER: LedgerId = LedgerId([0, 0, 0x5e, 0xed, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1]);
 const WALL: u64 = 1_790_000_000_000_000_000;
@@ -94,6 +105,7 @@ impl ServerMachine {
     pub fn start(&mut self, now: u64, log: &mut SimulationLog) -> Result<Vec<Effect>, Violation> {
         self.incarnation += 1;
         let Some(state) = self.replay_disk(log)? else { return Ok(Vec::new()) };
+        self.model.work().check_sums(&state)?;
         ensure(state.to_comparable() == self.follower.to_comparable(), || {
             "a replay differs from what was followed".into()
         })?;

@@ -4,6 +4,7 @@
 mod agents;
 mod files;
 mod intent_sessions;
+mod work;
 
 use std::collections::BTreeMap;
 
@@ -14,6 +15,8 @@ use tenure_core::kernel::{
 pub use agents::AgentsModel;
 pub use files::FilesModel;
 pub use intent_sessions::{IntentSessionModel, IntentSessionsModel};
+pub(crate) use work::key_of;
+pub use work::{WorkLaw, WorkModel};
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Violation(pub String);
@@ -31,6 +34,7 @@ pub struct LedgerModel {
     sessions: IntentSessionsModel,
     agents: AgentsModel,
     files: FilesModel,
+    work: WorkModel,
 }
 
 #[derive(Debug, Clone)]
@@ -64,6 +68,7 @@ impl LedgerModel {
             self.ended.insert(*lease, *at);
         }
         self.files.apply_lease(event)?;
+        self.work.apply(event)?;
         match event {
             Event::Issued(issued) => self.apply_issued(issued, true_time),
             Event::Renewed { lease, at, expires_at, .. } => {
@@ -90,10 +95,8 @@ impl LedgerModel {
             }
             Event::Intent(event) => self.sessions.apply(event),
             Event::Agent(event) => self.agents.apply(event, &self.leases),
-            // Budgets are judged by the state's own invariants, after every step.
-            Event::Work(_) => Ok(()),
             Event::File(event) => self.files.apply(event),
-            Event::Marked { .. } | Event::Resumed { .. } | Event::Restored { .. } => Ok(()),
+            Event::Work(_) | Event::Marked { .. } | Event::Resumed { .. } | Event::Restored { .. } => Ok(()),
         }
     }
 
@@ -137,10 +140,21 @@ impl LedgerModel {
         &mut self.files
     }
 
+    /// Work leases, as the ledger and the answers tell of them.
+    pub fn work(&self) -> &WorkModel {
+        &self.work
+    }
+
+    /// The same, to be told what clients request and are answered.
+    pub fn work_mut(&mut self) -> &mut WorkModel {
+        &mut self.work
+    }
+
     /// Judges a moment between two batches: sessions and leases agree, and nobody waits for an older one.
     pub fn check_between_batches(&mut self) -> InvariantResult {
         self.sessions.check_leases(self.active_leases())?;
         self.files.check_between_batches()?;
+        self.work.check_between_batches()?;
         self.agents.check_between_batches(&self.leases, self.last_tick)
     }
 

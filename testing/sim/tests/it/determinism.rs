@@ -1,6 +1,6 @@
 //! Checked first: a simulation that is not the same twice proves nothing, and cannot be looked at again.
 
-use tenure_sim::run_seed;
+use tenure_sim::{run_seed, run_work};
 
 #[test]
 fn the_same_seed_writes_the_same_log() {
@@ -11,6 +11,7 @@ fn the_same_seed_writes_the_same_log() {
         assert_eq!(line, None, "seed {seed} goes another way from this line on");
         assert_eq!(first, second, "seed {seed}");
     }
+    assert_eq!(run_work(1, 2_000, true), run_work(1, 2_000, true));
 }
 
 #[test]

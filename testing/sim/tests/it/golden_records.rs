@@ -1,16 +1,20 @@
 //! The records and answers of seeds 1 to 50 are those of the golden file, whatever the code is called by now.
 //!
 //! A failure means that the behaviour changed. If that is intended: `cargo xtask sim --seeds 500 --golden
-//! testing/sim/tests/golden/records.txt --write-golden`, in a commit that says why.
+//! testing/sim/tests/golden/records.txt --write-golden`, in a commit that says why. The work scenario has a file of its own:
+//! `cargo xtask sim --scenario work --seeds 100 --golden testing/sim/tests/golden/work_records.txt --write-golden`.
 
-use tenure_sim::{GoldenDigests, run_seed};
+use tenure_sim::{GoldenDigests, SeedReport, run_seed, run_work};
 
 const STEPS: u64 = 10_000;
 
-fn compare(seeds: std::ops::RangeInclusive<u64>) {
-    let golden = GoldenDigests::parse(include_str!("../golden/records.txt")).expect("a golden file");
+const RECORDS: &str = include_str!("../golden/records.txt");
+const WORK_RECORDS: &str = include_str!("../golden/work_records.txt");
+
+fn compare(golden: &str, run: fn(u64, u64, bool) -> SeedReport, seeds: std::ops::RangeInclusive<u64>) {
+    let golden = GoldenDigests::parse(golden).expect("a golden file");
     for seed in seeds {
-        let report = run_seed(seed, STEPS, false);
+        let report = run(seed, STEPS, false);
         assert_eq!(report.violation, None, "seed {seed}");
         assert_eq!(golden.first_difference(STEPS, &[report]), None);
     }
@@ -18,12 +22,17 @@ fn compare(seeds: std::ops::RangeInclusive<u64>) {
 
 #[test]
 fn records_and_answers_of_seeds_1_to_25_are_unchanged() {
-    compare(1..=25);
+    compare(RECORDS, run_seed, 1..=25);
 }
 
 #[test]
 fn records_and_answers_of_seeds_26_to_50_are_unchanged() {
-    compare(26..=50);
+    compare(RECORDS, run_seed, 26..=50);
+}
+
+#[test]
+fn records_and_answers_of_work_seeds_1_to_25_are_unchanged() {
+    compare(WORK_RECORDS, run_work, 1..=25);
 }
 
 #[test]

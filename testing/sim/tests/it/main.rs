@@ -7,3 +7,5 @@ mod files;
 mod golden_records;
 mod invariant_violations;
 mod seeds;
+mod work;
+mod work_invariant_violations;
