@@ -2,6 +2,8 @@
 
 use serde::Serialize;
 
+use crate::problem::Problem;
+
 tenure_core::text_enum! {
     #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
     pub enum ControlRejectionCode {
@@ -81,5 +83,34 @@ impl ControlRejection {
     /// As REST is told: with the header that would have helped.
     pub fn rest_body(&self) -> ControlRejectionBody<'_> {
         ControlRejectionBody { required_header: Some(REQUIRED_HEADER), ..self.websocket_body() }
+    }
+}
+
+/// Why a command was not carried out: the lease kept it out, or it makes no sense.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum CommandError {
+    Rejected(ControlRejection),
+    /// It makes no sense, or the device cannot do it.
+    Problem(Problem),
+}
+
+impl From<ControlRejection> for CommandError {
+    fn from(rejection: ControlRejection) -> Self {
+        Self::Rejected(rejection)
+    }
+}
+
+impl From<Problem> for CommandError {
+    fn from(problem: Problem) -> Self {
+        Self::Problem(problem)
+    }
+}
+
+impl CommandError {
+    pub fn status(&self) -> u16 {
+        match self {
+            Self::Rejected(rejection) => rejection.code.status(),
+            Self::Problem(problem) => problem.code.status(),
+        }
     }
 }

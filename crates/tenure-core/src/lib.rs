@@ -19,6 +19,7 @@ pub mod proto;
 pub mod protobuf_writer;
 pub mod reducer;
 pub mod rules;
+mod value;
 
 /// The examples of the guide run as tests.
 #[cfg(doctest)]

@@ -1,7 +1,7 @@
 //! The launcher of `tenure guard`: starts the supervisor, passes signals on, and stops and ends as the command does.
 
 use std::ffi::OsString;
-use std::io;
+use std::io::{self, Read as _, Write as _};
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt as _;
@@ -9,7 +9,7 @@ use std::process::{Child, Command, ExitCode, Stdio};
 use std::time::Duration;
 
 use nix::sys::signal::Signal as Named;
-use rustix::process::{Signal, getpid, set_child_subreaper};
+use rustix::process::{Signal, getpid, set_child_subreaper, set_parent_process_death_signal};
 use tenure_client::boot_microseconds as now;
 use tenure_host::interprocess::{CommandExit, MessageStream, fd_transfer};
 use tokio::time::timeout;
@@ -18,7 +18,7 @@ use super::protocol::{SupervisorCommand, SupervisorReport};
 use super::session_selector::SessionSelector;
 use super::signals::{ReceivedSignal, SignalQueue};
 use super::syscall_supervisor::process_tree;
-use super::{SUPERVISOR_SUBCOMMAND, job_control, nested_guard};
+use super::{SUPERVISOR_SUBCOMMAND, job_control, seccomp_probe};
 use crate::GuardError;
 
 /// How long a supervisor that has nothing left to watch may take to end.
@@ -26,7 +26,7 @@ const SUPERVISOR_EXIT_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// Runs the command, and all that it starts, behind the gate.
 pub fn run(command: &[OsString], naming: &SessionSelector) -> Result<ExitCode, GuardError> {
-    if nested_guard::is_guarded() {
+    if seccomp_probe::is_guarded() {
         return Err(exec_command(command));
     }
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
@@ -163,4 +163,38 @@ async fn reap_supervisor(mut supervisor: Child, mut link: MessageStream) {
     if timeout(SUPERVISOR_EXIT_TIMEOUT, silence).await.is_ok() {
         let _ = supervisor.wait();
     }
+}
+
+/// Becomes the command, watched. Its input is the connection to the keeper, over which its real one comes.
+pub fn exec_filtered(command: &[OsString]) -> GuardError {
+    match install_filter() {
+        Ok(()) => exec_command(command),
+        // The keeper says why.
+        Err(_) => GuardError::Reported,
+    }
+}
+
+fn install_filter() -> io::Result<()> {
+    let mut stream = UnixStream::from(io::stdin().as_fd().try_clone_to_owned()?);
+    let [input, output, errors] = fd_transfer::receive(&stream)?;
+    // Without its keeper it could do nothing any more, in the middle of whatever it does.
+    set_parent_process_death_signal(Some(Signal::KILL))?;
+    let listener = match tenure_seccomp::install() {
+        Ok(listener) => listener,
+        Err(error) => {
+            let number = error.raw_os_error().unwrap_or_default();
+            // One byte where a descriptor would come, then why there is none.
+            stream.write_all(b"!")?;
+            stream.write_all(&number.to_le_bytes())?;
+            return Err(error);
+        }
+    };
+    fd_transfer::send(&stream, &[listener.as_fd()])?;
+    drop(listener);
+    // Nothing that waits is done here until somebody listens.
+    stream.read_exact(&mut [0])?;
+    rustix::stdio::dup2_stdin(&input)?;
+    rustix::stdio::dup2_stdout(&output)?;
+    rustix::stdio::dup2_stderr(&errors)?;
+    Ok(())
 }

@@ -11,11 +11,9 @@
 //! system lets only ancestors do that. It lives as long as one of them does; the front does not wait for what goes on in the
 //! background.
 
-mod exec;
 mod files_api;
 mod job_control;
 mod launcher;
-mod nested_guard;
 mod protocol;
 pub mod seccomp_probe;
 mod session_selector;
@@ -33,7 +31,7 @@ use thiserror::Error;
 
 pub use self::files_api::{ConnectFilesApi, FilesApi, FilesResponse, RequestError};
 pub use self::launcher::run;
-pub use self::nested_guard::is_guarded;
+pub use self::seccomp_probe::is_guarded;
 pub use self::session_selector::SessionSelector;
 pub use self::syscall_supervisor::process_tree::{end_all_descendants, end_with_descendants};
 
@@ -87,7 +85,7 @@ pub fn run_internal_subcommand(
     let name = arguments.next()?;
     match name.to_str()? {
         SUPERVISOR_SUBCOMMAND => Some(syscall_supervisor::run(&arguments.collect::<Vec<_>>(), connect)),
-        EXEC_SUBCOMMAND => Some(Err(exec::run(&arguments.collect::<Vec<_>>()))),
+        EXEC_SUBCOMMAND => Some(Err(launcher::exec_filtered(&arguments.collect::<Vec<_>>()))),
         _ => None,
     }
 }

@@ -1,10 +1,13 @@
-//! Whether the system lets calls be watched: tried by a process of its own, since whoever tries it is watched from then on.
+//! Whether the system lets calls be watched, and whether a guard watches this process already.
+//!
+//! The first is tried by a process of its own, since a process that tries it is watched from then on.
 
-use std::ffi::OsString;
+use std::ffi::{CStr, OsString};
 use std::os::unix::process::CommandExt as _;
 use std::process::{Command, ExitCode, Stdio};
 
 use nix::errno::Errno;
+use nix::unistd::execve;
 
 /// What the process is started as. No command for people.
 const SUBCOMMAND: &str = "__gate-probe";
@@ -43,4 +46,27 @@ pub fn seccomp_unavailable_reason() -> Option<String> {
         }),
         Err(error) => Some(format!("it cannot be tried: {error}")),
     }
+}
+
+/// A program that is not there. Without a guard nothing happens but that it is not found.
+const NOWHERE: &CStr = c"/proc/self/there-is-no-such-program";
+/// What it is called with: a word that nobody types.
+const PROBE_ARGUMENT_BYTES: &CStr = c"__is-it-watched";
+
+/// The same word, as a keeper reads it.
+pub const PROBE_ARGUMENT: &str = match PROBE_ARGUMENT_BYTES.to_str() {
+    Ok(word) => word,
+    Err(_) => "",
+};
+/// What a keeper lets that call fail with.
+pub const GUARDED_ERRNO: rustix::io::Errno = rustix::io::Errno::ALREADY;
+
+/// Whether a keeper above us watches us. Then a second one is neither needed nor possible.
+///
+/// The keeper itself is asked: whoever is in a namespace of its own cannot see who is above, and what a keeper starts for
+/// itself is not watched though there is one above.
+pub fn is_guarded() -> bool {
+    let environment: [&CStr; 0] = [];
+    let failed = execve(NOWHERE, &[c"tenure", PROBE_ARGUMENT_BYTES], &environment).err();
+    failed.is_some_and(|error| error as i32 == GUARDED_ERRNO.raw_os_error())
 }

@@ -9,14 +9,14 @@ use tokio::sync::watch;
 
 use crate::agents::AgentSettings;
 use crate::control::ControlApi;
-use crate::denial_log::DenialLog;
+use crate::engine::RegistrarHandle;
+use crate::events::EventBuffer;
+use crate::explain::denial_log::DenialLog;
 use crate::files::FilesApi;
 use crate::http::HostNames;
-use crate::http::events::EventBuffer;
 use crate::intents::{IntentSecrets, IntentSettings, IntentsApi};
+use crate::leases::resource_pools::ResourcePools;
 use crate::metrics::Metrics;
-use crate::registrar::RegistrarHandle;
-use crate::resource_pools::ResourcePools;
 use crate::tokens::{AdminToken, LeaseTokenKey, TokenStore};
 
 pub(crate) struct Secrets {

@@ -14,15 +14,16 @@ use tokio::task::JoinHandle;
 use crate::agents::AgentSettings;
 use crate::app::{Apis, App, Secrets};
 use crate::control::{ControlApi, ControlSettings, DeviceStoreError};
+use crate::engine::{RegistrarError, RegistrarHandle, RegistrarShutdownError};
 use crate::files::{self, FileSettings, FilesApi};
-use crate::http::accept::{self, ConnectionLimits, Listeners};
 use crate::http::{self, HostNames};
 use crate::intents::{IntentSecrets, IntentSettings, WorkerApi};
-use crate::local_socket::{LocalSocket, LocalSocketError, LocalSocketSettings};
-use crate::registrar::{RegistrarError, RegistrarHandle, RegistrarShutdownError};
-use crate::resource_pools::ResourcePools;
+use crate::leases::resource_pools::ResourcePools;
+use crate::net::local_socket::{LocalSocket, LocalSocketError, LocalSocketSettings};
+use crate::net::tls::{ReloadableTls, TlsError, TlsFiles};
+use crate::net::{self, ConnectionLimits, Listeners};
 use crate::secret_file::SecretFileError;
-use crate::tls::{ReloadableTls, TlsError, TlsFiles};
+use crate::tokens;
 use crate::tokens::{AdminToken, LeaseTokenKey, TokenClockReading, TokenFileError, TokenStore};
 
 /// What a server needs to know.
@@ -177,7 +178,7 @@ impl Server {
         let opened = tokio::task::spawn_blocking(open).await;
         let app = Arc::new(opened.unwrap_or_else(|error| std::panic::resume_unwind(error.into_panic()))?);
         // Before anybody is answered: whoever waits for what a revoked token held gets it first.
-        http::finish_revoking_tokens(&app).await;
+        tokens::finish_revoking(&app).await;
         app.control.start(&app.registrar).await;
         files::liveness::start(&app).await;
         files::audit::start(&app);
@@ -186,7 +187,7 @@ impl Server {
         let (socket, local, no_socket) = listen_locally(place.as_ref(), network.is_some())?;
         let listeners = Listeners { network, tls: tls.clone(), local };
         let (metrics, stop) = (app.metrics.clone(), app.stop_signal());
-        let serving = accept::serve(listeners, http::router(app.clone()), limits, metrics, stop);
+        let serving = net::serve(listeners, http::router(app.clone()), limits, metrics, stop);
         let accepting = tokio::spawn(serving);
         Ok(Self { app, address, tls, socket, socket_bind_failure: no_socket, accepting })
     }

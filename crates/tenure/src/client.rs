@@ -6,7 +6,7 @@ use std::io::Read as _;
 use tenure_api::{Code, Problem};
 use tenure_client::{Client, Error, SettingsError};
 
-use crate::daemon::LocalServer;
+use crate::autostart::LocalServer;
 use crate::exit;
 use crate::failure::Failure;
 

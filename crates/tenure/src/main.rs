@@ -1,9 +1,9 @@
 //! The command line.
 
+mod autostart;
 mod client;
 mod command;
-mod configuration;
-mod daemon;
+mod config;
 mod duration;
 mod exit;
 mod failure;
@@ -30,7 +30,7 @@ fn main() -> ExitCode {
     if let Some(code) = command::run_internal_subcommand(std::env::args_os()) {
         return code;
     }
-    if let Some(result) = tenure_guard::run_internal_subcommand(std::env::args_os(), daemon::connect) {
+    if let Some(result) = tenure_guard::run_internal_subcommand(std::env::args_os(), autostart::connect) {
         return command::guard_exit_code(result);
     }
     if let Some(code) = tenure_guard::seccomp_probe::run_internal_subcommand(std::env::args_os()) {

@@ -1,10 +1,10 @@
 //! What may be given at all, whoever asks: less than everything when the disk is full, or after a restore.
 
 use super::api_decisions;
-use super::decision_builder::DecisionBuilder;
-use super::newtypes::{Principal, Tick};
+use super::lease::decision_builder::DecisionBuilder;
 use super::outcome::Rejection;
 use super::state::Slot;
+use crate::value::{Principal, Tick};
 
 /// What there is room for. Said by the shell, not by the ledger: a replay never asks it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]

@@ -3,17 +3,17 @@
 //! The lease part of a decision calls the functions of this file and no other code of these APIs. Except for the sweep,
 //! each of them returns at once if neither the state nor the command involves another API.
 
-use super::agent::{self, AgentDecision};
+use super::agent::{self, AgentDecision, conflicts_with};
 use super::command::Command;
-use super::decision_builder::{Blocker, DecisionBuilder};
 use super::file::{self, FILES_PRINCIPAL};
 use super::intent::{self, IntentDecision, ORCHESTRATOR_PRINCIPAL};
-use super::lease_request::LeaseRequest;
-use super::mode::LeaseMode;
-use super::newtypes::{Fence, Holder, Principal, Resource, Tick};
+use super::lease::decision_builder::{Blocker, DecisionBuilder};
+use super::lease::lease_request::LeaseRequest;
 use super::outcome::Rejection;
-use super::state::{KernelState, LeaseEntry, Slot, conflicts_with};
+use super::state::{KernelState, LeaseEntry, Slot};
 use super::work;
+use crate::value::LeaseMode;
+use crate::value::{Fence, Holder, Principal, Resource, Tick};
 
 /// What the other APIs add to a decision. Work and files add events alone.
 pub(crate) struct ApiDecisions {

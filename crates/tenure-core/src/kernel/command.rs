@@ -6,11 +6,11 @@ use super::agent::AgentCommand;
 use super::event::{RevocationCause, WaitEnd};
 use super::file::FileCommand;
 use super::intent::IntentCommand;
-use super::lease_request::LeaseRequest;
-use super::mode::LeaseMode;
-use super::newtypes::{Fence, Holder, IdempotencyKey, Nonce, Principal, Tick, TickDuration, Ticket};
+use super::lease::lease_request::LeaseRequest;
 use super::work::WorkCommand;
 use crate::lease::ReleaseReason;
+use crate::value::LeaseMode;
+use crate::value::{Fence, Holder, IdempotencyKey, Nonce, Principal, Tick, TickDuration, Ticket};
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Command {

@@ -5,14 +5,14 @@ use std::sync::Arc;
 use super::agent::AgentEvent;
 use super::file::FileEvent;
 use super::intent::IntentEvent;
-use super::lease_request::LeaseRequest;
-use super::mode::LeaseMode;
-use super::newtypes::{
-    Fence, Holder, IdempotencyKey, Labels, Nonce, Principal, Resource, Tick, TickDuration, Ticket,
-};
+use super::lease::lease_request::LeaseRequest;
 use super::work::WorkEvent;
 use crate::authority::Authority;
 use crate::lease::ReleaseReason;
+use crate::value::LeaseMode;
+use crate::value::{
+    Fence, Holder, IdempotencyKey, Labels, Nonce, Principal, Resource, Tick, TickDuration, Ticket,
+};
 
 /// Names the types of an enum of events: first its own, then those of the APIs that it holds.
 macro_rules! type_names {

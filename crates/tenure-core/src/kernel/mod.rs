@@ -4,30 +4,22 @@
 mod admission;
 mod agent;
 mod api_decisions;
-mod assignment;
 mod codec;
 mod command;
-mod deadlock;
 mod decide;
-mod decision_builder;
 mod event;
 mod file;
 mod intent;
-mod lease_request;
-mod limits;
-mod mode;
-mod newtypes;
+mod lease;
 mod outcome;
-mod process_id;
 mod reducer_consistency;
-mod serve_waiters;
 mod state;
 mod work;
 
 pub use admission::AdmissionLevel;
 pub use agent::{
-    AgentCommand, AgentEvent, AgentOutcome, AgentPhase, AgentRank, AgentReport, AgentWait, AgentWaitEnd,
-    DeclareManifest, HeartbeatOutcome, ReportedAgentState,
+    AgentCommand, AgentEvent, AgentOutcome, AgentPhase, AgentRank, AgentRecord, AgentReport, AgentWait,
+    AgentWaitEnd, DeclareManifest, HeartbeatOutcome, ReportedAgentState,
 };
 pub use codec::{DecodeError, EncodeContext, decode, encode, encode_to};
 pub use command::{Acquire, ChangeMode, Command, ContentionPolicy, LeaseCredential};
@@ -44,23 +36,20 @@ pub use intent::{
     ORCHESTRATOR_PRINCIPAL, TakeIntentSession, leader_lock_resource, orchestrator_principal, tuner_resource,
     tuner_slot,
 };
-pub use lease_request::{Alternatives, LeaseRequest};
-pub use limits::{
-    AGENT_RETENTION, ENDED_LEASE_RETENTION, HOLDER_RETENTION, INTENT_SESSION_RETENTION, KEY_RETENTION,
+pub use lease::lease_request::{Alternatives, LeaseRequest};
+pub use outcome::{CommandOutcome, Decision, LeaseEnd, Rejection};
+pub use state::{
+    ApplyError, ClockAnchor, ClockState, ComparableState, EndedLease, HashSeed, KernelState, LeaseView,
+    QueueTicketView, RestoreError,
+};
+pub use work::{ClaimWork, DeriveLease, SpendBudget, WorkCommand, WorkEvent, WorkLease};
+
+pub use crate::value::{
+    AGENT_RETENTION, BootId, ENDED_LEASE_RETENTION, Fence, HOLDER_RETENTION, Holder,
+    INTENT_SESSION_RETENTION, IdempotencyKey, KEY_RETENTION, Labels, LeaseIdText, LeaseMode, LedgerTag,
     Limits, MAX_BLOCKED_REPORTS, MAX_DERIVATION_DEPTH, MAX_DESCENDANTS, MAX_ENDED_INTENT_SESSION_BYTES,
     MAX_ENDED_INTENT_SESSIONS, MAX_FILE_NAME_BYTES_PER_COMMAND, MAX_FILE_NAMES_PER_COMMAND,
     MAX_FILE_SESSIONS, MAX_FILES_PER_COMMAND, MAX_INTENT_SESSIONS_PER_COMMAND, MAX_RETRY_TICKETS_PER_SESSION,
-    MAX_UNCOMMITTED_FILES, RESTART_GRACE,
+    MAX_UNCOMMITTED_FILES, ModeSet, Nonce, Principal, ProcessId, RESTART_GRACE, RecordedProcess,
+    RequestDigest, Resource, TICK_RATE_HZ, Tick, TickDuration, Ticket,
 };
-pub use mode::{LeaseMode, ModeSet};
-pub use newtypes::{
-    Fence, Holder, IdempotencyKey, Labels, LeaseIdText, LedgerTag, Nonce, Principal, RequestDigest, Resource,
-    TICK_RATE_HZ, Tick, TickDuration, Ticket,
-};
-pub use outcome::{CommandOutcome, Decision, LeaseEnd, Rejection};
-pub use process_id::{BootId, ProcessId, RecordedProcess};
-pub use state::{
-    AgentRecord, ApplyError, ClockAnchor, ClockState, ComparableState, EndedLease, HashSeed, KernelState,
-    LeaseView, QueueTicketView, RestoreError, WorkLease,
-};
-pub use work::{ClaimWork, DeriveLease, SpendBudget, WorkCommand, WorkEvent};

@@ -6,10 +6,10 @@ use super::agent::AgentOutcome;
 use super::event::{Event, RevocationCause};
 use super::file::FileOutcome;
 use super::intent::IntentOutcome;
-use super::mode::LeaseMode;
-use super::newtypes::{Fence, Holder, Resource, Tick, TickDuration, Ticket};
 use crate::authority::Budget;
 use crate::rules::InvalidInput;
+use crate::value::LeaseMode;
+use crate::value::{Fence, Holder, Resource, Tick, TickDuration, Ticket};
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Decision {

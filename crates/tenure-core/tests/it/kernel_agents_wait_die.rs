@@ -85,7 +85,7 @@ fn a_grant_reports_the_stronger_lease_that_an_earlier_wait_of_the_agent_gets_wit
         "
          0  agent young declares 90 FILE:b/MUTATES for 10              -> granted 1
          0  agent old declares 10 FILE:a/MUTATES+FILE:b/MUTATES        -> waits t1 place 1 behind young until 60
-        10  agent old declares 10 FILE:a/CONSUMES                      -> revoked 2 Transferred, served t1 with 3, served t1 with 4, granted 3
+        10  agent old declares 10 FILE:a/CONSUMES                      -> revoked 2 Transferred, served t1 with 3, expired 1, served t1 with 4, granted 3
     ",
     );
 }

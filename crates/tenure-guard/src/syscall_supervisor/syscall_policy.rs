@@ -13,7 +13,7 @@ use super::attribution::CallOwner;
 use super::path_classifier::LeaseRequirement;
 use super::repository_lifecycle::created_or_removed_repository;
 use crate::syscall_effects::{self, ExecutedProgram, PathArgument, PathChange, PathState, SyscallEffect};
-use crate::{DETACHED, nested_guard};
+use crate::{DETACHED, seccomp_probe};
 
 /// What is to be done about a call.
 #[derive(Debug)]
@@ -94,8 +94,8 @@ fn executes(watched: &SupervisorState, thread: u32, program: ExecutedProgram) ->
     if is(0, "tenure") && is(1, DETACHED) {
         return SyscallVerdict::StartServer;
     }
-    if is(0, "tenure") && is(1, nested_guard::PROBE_ARGUMENT) {
-        return SyscallVerdict::Fail(nested_guard::GUARDED_ERRNO);
+    if is(0, "tenure") && is(1, seccomp_probe::PROBE_ARGUMENT) {
+        return SyscallVerdict::Fail(seccomp_probe::GUARDED_ERRNO);
     }
     if program.may_be_git() && changes_many_files(&program.arguments) {
         SyscallVerdict::Git(program)

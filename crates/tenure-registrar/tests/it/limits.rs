@@ -135,16 +135,16 @@ fn low_disk_space_admits_renewals_and_releases_then_releases_only() {
         0    wrote                      -> publish resumed at 0
         0    ann: acquire db ann 10     -> append issued 1 until 10
         0    wrote                      -> publish issued 1 until 10; ann: granted 1
-        1    space ends-and-renewals    -> nothing
-        1    bob: acquire ci bob 10     -> bob: no space
-        2    ann: renew 1               -> append renewed 1 until 12
-        2    wrote                      -> publish renewed 1 until 12; ann: renewed 1 until 12
-        3    space ends-only            -> nothing
-        3    ann: renew 1               -> ann: no space
-        4    ann: release 1             -> append released 1
-        4    wrote                      -> publish released 1; ann: released 1
-        5    space plenty               -> nothing
-        5    bob: acquire ci bob 10     -> append issued 2 until 15
+        0.1  space ends-and-renewals    -> nothing
+        0.1  bob: acquire ci bob 10     -> bob: no space
+        0.2  ann: renew 1               -> append renewed 1 until 10.2
+        0.2  wrote                      -> publish renewed 1 until 10.2; ann: renewed 1 until 10.2
+        0.3  space ends-only            -> nothing
+        0.3  ann: renew 1               -> ann: no space
+        0.4  ann: release 1             -> append released 1
+        0.4  wrote                      -> publish released 1; ann: released 1
+        0.5  space plenty               -> nothing
+        0.5  bob: acquire ci bob 10     -> append issued 2 until 10.5
         ",
     );
 }

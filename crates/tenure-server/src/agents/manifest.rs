@@ -14,12 +14,12 @@ use tenure_core::kernel::{
 use super::parse;
 use super::{AgentSettings, submit, view};
 use crate::app::{App, tick_to_rfc3339};
-use crate::denial_log::RequestSummary;
+use crate::explain::denial_log::RequestSummary;
 use crate::http::auth::Caller;
 use crate::http::body::ManifestBody;
 use crate::http::fields::Fields;
-use crate::http::leases::nonce;
 use crate::http::response::{HttpError, json, unexpected};
+use crate::leases::nonce;
 
 /// Declare everything that an agent is about to touch.
 ///

@@ -42,7 +42,7 @@ pub(crate) use self::rest::openapi::{
     CODES_OF_RESPONSE, OWN_SHAPE, add_device_routes as complete_description,
 };
 pub(crate) use self::rest::{fallback, routes};
-use crate::registrar::RegistrarHandle;
+use crate::engine::RegistrarHandle;
 
 pub(crate) struct ControlApi {
     pub(crate) controller: Arc<Controller>,

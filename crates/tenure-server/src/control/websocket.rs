@@ -23,11 +23,11 @@ use super::connection::Connection;
 use super::message::{ControlStateChangedData, LeaseChange};
 use super::{dispatch, message};
 use crate::app::App;
-use crate::http::accept::{ConnectionUpgrade, Stream};
 use crate::http::auth::Caller;
 use crate::http::response::HttpError;
 use crate::http::websocket;
 use crate::http::websocket::{PING_INTERVAL, WRITE_TIMEOUT, upgrade_response, wait_for_stop};
+use crate::net::{ConnectionUpgrade, Stream};
 
 /// Control the device over a WebSocket.
 ///

@@ -13,9 +13,9 @@ use tenure_host::process::{ancestor_agent, nearest_known_agent, process_of_threa
 
 use super::{idle_release, spawn_blocking};
 use crate::app::App;
-use crate::http::accept::Peer;
 use crate::http::fields::Fields;
 use crate::http::response::HttpError;
+use crate::net::Peer;
 
 /// The longest name of a session.
 const MAX_NAME_BYTES: usize = 128;

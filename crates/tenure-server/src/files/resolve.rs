@@ -11,8 +11,8 @@ use tenure_host::paths::{FileKey, PathError, PathTarget, WorkTree, target_of, ta
 
 use super::FilesApi;
 use crate::app::App;
-use crate::http::leases::nonce;
 use crate::http::response::HttpError;
+use crate::leases::nonce;
 
 /// What somebody asked for, by its names.
 #[derive(Clone)]

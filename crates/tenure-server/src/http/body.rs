@@ -31,7 +31,7 @@ const BODY_TIMEOUT: Duration = Duration::from_secs(10);
 pub(crate) struct JsonBody {
     pub(crate) fields: Fields,
     /// Of its bytes as they came, to tell a repeated request from another one.
-    pub(super) digest: RequestDigest,
+    pub(crate) digest: RequestDigest,
 }
 
 impl<S: Send + Sync> FromRequest<S> for JsonBody {

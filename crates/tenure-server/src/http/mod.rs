@@ -1,21 +1,13 @@
 //! HTTP: one file per subject.
 
-pub(crate) mod accept;
 pub(crate) mod auth;
 pub(crate) mod body;
-pub(crate) mod events;
-mod explain;
 pub(crate) mod fields;
-pub(crate) mod leases;
 mod metrics;
 mod openapi;
 pub mod origin;
-mod queue;
 pub(crate) mod response;
-mod stream;
-mod tokens;
 pub(crate) mod websocket;
-mod work;
 
 use std::sync::Arc;
 
@@ -27,9 +19,8 @@ use utoipa_axum::routes;
 
 pub(crate) use self::origin::HostNames;
 use self::response::HttpError;
-pub(crate) use self::tokens::finish_revoking as finish_revoking_tokens;
 use crate::app::App;
-use crate::{agents, control, files, intents};
+use crate::{agents, control, events, explain, files, intents, leases, stream, tokens, work};
 
 /// Every route. `auth` has the table of what each needs; a route that is not in it cannot be reached.
 pub(crate) fn router(app: Arc<App>) -> Router {
@@ -52,7 +43,7 @@ fn documented_routes() -> OpenApiRouter<Arc<App>> {
         .merge(leases::routes())
         .merge(work::routes())
         .merge(tokens::routes())
-        .routes(routes!(queue::queue))
+        .routes(routes!(leases::queue::queue))
         .routes(routes!(explain::explain))
         .routes(routes!(events::events))
         .routes(routes!(stream::stream))

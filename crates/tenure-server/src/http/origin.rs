@@ -9,10 +9,10 @@ use axum::middleware::Next;
 use axum::response::Response;
 use tenure_api::{Code, Problem};
 
-use super::accept::Peer;
 use super::response::HttpError;
 use crate::app::App;
-use crate::tls::ReloadableTls;
+use crate::net::Peer;
+use crate::net::tls::ReloadableTls;
 
 /// Lets a request on only if it is meant for this server, and not sent by a page of another.
 pub(crate) async fn check_host_and_origin(

@@ -102,7 +102,7 @@ pub(crate) fn error_from_reply(reply: Reply, now: impl FnOnce() -> Tick) -> Http
 }
 
 /// What a waiter is told when nobody can tell it any more how its wait ended.
-pub(super) fn outcome_unknown() -> HttpError {
+pub(crate) fn outcome_unknown() -> HttpError {
     HttpError::new(
         Code::OutcomeUnknown,
         "the server's ledger failed while this waited; ask again with the same Idempotency-Key when the server is back",
@@ -217,12 +217,12 @@ fn format_cycle(holders: &[Holder]) -> String {
     pairs.collect::<Vec<_>>().join(", ")
 }
 
-pub(super) fn not_found() -> HttpError {
+pub(crate) fn not_found() -> HttpError {
     HttpError::new(Code::NotFound, "there is no such lease, or it ended too long ago to be remembered")
 }
 
 /// A lease that was acquired as any other.
-pub(super) fn not_a_work_lease() -> HttpError {
+pub(crate) fn not_a_work_lease() -> HttpError {
     let detail = "the lease says nothing about what its holder may do; claim the work with /v1/work/claim";
     HttpError::new(Code::NoAuthority, detail)
 }
@@ -243,7 +243,7 @@ pub(crate) fn leader_lock_lost() -> HttpError {
     HttpError::new(Code::GuardLost, detail)
 }
 
-pub(super) fn token_invalid() -> HttpError {
+pub(crate) fn token_invalid() -> HttpError {
     HttpError::new(Code::TokenInvalid, "the token is not the one that was given out with this lease")
 }
 

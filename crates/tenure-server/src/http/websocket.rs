@@ -9,8 +9,8 @@ use tokio::sync::watch;
 use tokio_tungstenite::tungstenite::handshake::derive_accept_key;
 use tokio_tungstenite::tungstenite::protocol::WebSocketConfig;
 
-use super::accept::ConnectionUpgrade;
 use super::response::HttpError;
+use crate::net::ConnectionUpgrade;
 
 /// A caller that takes nothing for so long is not there any more.
 pub(crate) const WRITE_TIMEOUT: Duration = Duration::from_secs(10);

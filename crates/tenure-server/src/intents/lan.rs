@@ -15,8 +15,8 @@ use thiserror::Error;
 
 use super::IntentSettings;
 use crate::app::App;
-use crate::http::accept::Peer;
 use crate::http::response::HttpError;
+use crate::net::Peer;
 
 /// Lets a request on that is for intents only if it comes from a network that may ask. It is asked before anybody looks
 /// at tokens.

@@ -16,8 +16,8 @@ use super::view;
 use crate::app::App;
 use crate::http::auth::Caller;
 use crate::http::body::LargeJsonBody;
-use crate::http::leases::nonce;
 use crate::http::response::{HttpError, answer_from_reply, json, no_such_session, unexpected};
+use crate::leases::nonce;
 
 /// Submit an intent.
 ///

@@ -3,6 +3,7 @@
 //! Nothing here that is a secret has a `Debug`, and only digests of what callers present are kept.
 
 mod lease_token_key;
+mod routes;
 mod store;
 
 use std::fmt;
@@ -19,6 +20,7 @@ use thiserror::Error;
 use zeroize::Zeroizing;
 
 pub(crate) use self::lease_token_key::LeaseTokenKey;
+pub(crate) use self::routes::{finish_revoking, routes};
 pub use self::store::TokenFileError;
 pub(crate) use self::store::{CreateError, NewToken, TokenStore};
 use crate::app::wall_ms;

@@ -1,49 +1,30 @@
 //! What can be asked of the command line.
 
-mod agents;
-mod completions;
+mod admin;
+mod agent;
 mod control;
-mod doctor;
-mod explain;
-mod files;
-mod guard;
-mod hook;
-mod install;
+mod file;
+mod intent;
 mod lease;
-mod lease_request;
-mod lease_view;
 mod ledger;
-mod log;
-mod mcp;
-mod passport;
-mod replay;
-mod report;
-mod run;
-mod serve;
-mod session;
-mod token;
-mod verify;
-mod watch;
-mod who;
 mod work;
-mod worker;
 
 use std::process::ExitCode;
 
 use clap::Subcommand;
 
-pub use self::doctor::run_internal_subcommand as run_doctor_subcommand;
-pub use self::guard::exit_code as guard_exit_code;
-pub use self::hook::run_hook_command;
-pub use self::run::run_internal_subcommand;
+pub use self::file::doctor::run_internal_subcommand as run_doctor_subcommand;
+pub use self::file::guard::exit_code as guard_exit_code;
+pub use self::file::hook::run_hook_command;
+pub use self::lease::run::run_internal_subcommand;
 use crate::failure::Failure;
 
 /// A command, with its own help text.
 #[derive(Debug, Subcommand)]
 pub enum Command {
-    Serve(serve::Serve),
-    Worker(worker::Worker),
-    Run(run::Run),
+    Serve(admin::serve::Serve),
+    Worker(intent::worker::Worker),
+    Run(lease::run::Run),
     Acquire(lease::Acquire),
     Renew(lease::Renew),
     Release(lease::Release),
@@ -51,33 +32,33 @@ pub enum Command {
     Revoke(lease::Revoke),
     List(lease::List),
     Show(lease::Show),
-    Who(who::Who),
-    Watch(watch::Watch),
-    Explain(explain::Explain),
-    Mcp(mcp::Mcp),
+    Who(lease::who::Who),
+    Watch(lease::watch::Watch),
+    Explain(lease::explain::Explain),
+    Mcp(agent::mcp::Mcp),
     Control(control::Control),
-    Session(session::SessionArguments),
-    Agents(agents::AgentsArguments),
-    Contention(explain::Contention),
+    Session(intent::session::SessionArguments),
+    Agents(agent::AgentsArguments),
+    Contention(lease::explain::Contention),
     Work(work::Work),
-    Files(files::Files),
-    Blame(files::Blame),
-    Report(report::ReportArguments),
-    Give(files::Give),
-    ForceRelease(files::ForceRelease),
-    Install(install::Install),
-    Uninstall(install::Uninstall),
-    Guard(guard::Guard),
-    Doctor(doctor::Doctor),
-    Hook(hook::Hook),
-    Stop(serve::Stop),
-    Token(token::Token),
-    Verify(verify::Verify),
-    Replay(replay::ReplayAt),
-    Log(log::Log),
-    Passport(passport::Passport),
+    Files(file::files::Files),
+    Blame(file::files::Blame),
+    Report(file::report::ReportArguments),
+    Give(file::files::Give),
+    ForceRelease(file::files::ForceRelease),
+    Install(file::install::Install),
+    Uninstall(file::install::Uninstall),
+    Guard(file::guard::Guard),
+    Doctor(file::doctor::Doctor),
+    Hook(file::hook::Hook),
+    Stop(admin::serve::Stop),
+    Token(admin::token::Token),
+    Verify(ledger::verify::Verify),
+    Replay(ledger::replay::ReplayAt),
+    Log(ledger::log::Log),
+    Passport(ledger::passport::Passport),
     Ledger(ledger::Ledger),
-    Completions(completions::Completions),
+    Completions(admin::completions::Completions),
 }
 
 impl Command {

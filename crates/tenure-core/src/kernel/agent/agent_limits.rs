@@ -2,9 +2,9 @@
 
 use super::decision::{end_wait_entries_of, time_out_wait_entries};
 use crate::kernel::agent::{AgentEvent, AgentWaitEnd};
-use crate::kernel::decision_builder::DecisionBuilder;
 use crate::kernel::event::{Event, RevocationCause};
-use crate::kernel::newtypes::{Holder, Principal, TickDuration};
+use crate::kernel::lease::decision_builder::DecisionBuilder;
+use crate::value::{Holder, Principal, TickDuration};
 
 /// In whose name that is done.
 const AGENTS_PRINCIPAL: &str = "system:agents";

@@ -2,15 +2,15 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::state::conflicts_with;
 use crate::kernel::agent::{AgentEvent, AgentRank, AgentWait, AgentWaitEnd};
-use crate::kernel::decision_builder::{DecisionBuilder, QueuePosition};
 use crate::kernel::event::Event;
-use crate::kernel::lease_request::{LeaseRequest, drop_covered_requests};
-use crate::kernel::mode::LeaseMode;
-use crate::kernel::newtypes::{Fence, Holder, Principal, Resource, Tick, Ticket};
-use crate::kernel::state::conflicts_with;
+use crate::kernel::lease::decision_builder::{DecisionBuilder, QueuePosition};
+use crate::kernel::lease::lease_request::{LeaseRequest, drop_covered_requests};
 use crate::rules::is_expired;
 use crate::rules::overlap::{is_hierarchical, overlaps};
+use crate::value::LeaseMode;
+use crate::value::{Fence, Holder, Principal, Resource, Tick, Ticket};
 
 #[derive(Default)]
 pub(crate) struct AgentDecision {

@@ -8,15 +8,15 @@ use super::decision::{
 use super::wait_die;
 use super::wait_die::WaitDieVerdict;
 use crate::kernel::agent::{AgentEvent, AgentOutcome, AgentRank, AgentWait, AgentWaitEnd, DeclareManifest};
-use crate::kernel::decide::acquire::check_ttl;
-use crate::kernel::decision_builder::{DecisionBuilder, Grant};
 use crate::kernel::event::{Event, RevocationCause};
-use crate::kernel::lease_request::{LeaseRequest, drop_covered_requests};
-use crate::kernel::limits::MAX_PRIORITY;
-use crate::kernel::newtypes::{Fence, Holder, Principal, Ticket};
+use crate::kernel::lease::acquire::check_ttl;
+use crate::kernel::lease::decision_builder::{DecisionBuilder, Grant};
+use crate::kernel::lease::lease_request::{LeaseRequest, drop_covered_requests};
 use crate::kernel::outcome::Rejection;
 use crate::rules::overlap::is_hierarchical;
 use crate::rules::{InvalidInput, check_name, extends, is_expired};
+use crate::value::MAX_PRIORITY;
+use crate::value::{Fence, Holder, Principal, Ticket};
 
 /// Whatever is refused leaves nothing behind: a caller must not fill the disk.
 pub(super) fn declare(

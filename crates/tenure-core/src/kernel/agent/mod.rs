@@ -9,9 +9,12 @@
 //! an agent waits for, does not wait in line as well, and an agent does not wait for who does.
 
 mod agent_limits;
+mod checkpoint;
+mod codec;
 mod decide;
 mod decision;
 mod declare;
+mod state;
 mod wait_die;
 
 use std::sync::Arc;
@@ -22,12 +25,14 @@ pub(super) use decision::{
     AgentDecision, is_barred_from_queue, record_change, requested_lease_count, time_out_wait_entries_near,
     wait_entries_conflicting,
 };
+pub use state::AgentRecord;
+pub(super) use state::{AgentStore, conflicts_with};
 pub(super) use wait_die::{reevaluate, reevaluate_all};
 
-use crate::kernel::lease_request::LeaseRequest;
-use crate::kernel::mode::LeaseMode;
-use crate::kernel::newtypes::{Fence, Holder, Principal, Resource, Tick, TickDuration, Ticket};
+use crate::kernel::lease::lease_request::LeaseRequest;
 use crate::kernel::outcome::LeaseEnd;
+use crate::value::LeaseMode;
+use crate::value::{Fence, Holder, Principal, Resource, Tick, TickDuration, Ticket};
 
 /// The age of an agent in its attempt. Smaller is older, and older is stronger; of two of the same age the one whose name
 /// comes first.

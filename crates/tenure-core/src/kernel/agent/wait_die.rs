@@ -7,13 +7,13 @@ use super::decision::{
 };
 use super::declare::{grant, has_fences_and_time_for};
 use crate::kernel::agent::{AgentEvent, AgentRank, AgentWait, AgentWaitEnd};
-use crate::kernel::decision_builder::DecisionBuilder;
 use crate::kernel::event::{Event, RevocationCause};
-use crate::kernel::lease_request::{LeaseRequest, drop_covered_requests};
-use crate::kernel::mode::LeaseMode;
-use crate::kernel::newtypes::{Fence, Holder, Resource, Tick, TickDuration, Ticket};
+use crate::kernel::lease::decision_builder::DecisionBuilder;
+use crate::kernel::lease::lease_request::{LeaseRequest, drop_covered_requests};
 use crate::kernel::state::LeaseEntry;
 use crate::rules::overlap::uncovered_indices;
+use crate::value::LeaseMode;
+use crate::value::{Fence, Holder, Resource, Tick, TickDuration, Ticket};
 
 /// What is to become of somebody who wants something.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -6,13 +6,11 @@ use thiserror::Error;
 use super::fields::MessageCodec;
 use super::stored_work_id;
 use crate::kernel::event::{Event, IssuedLease, LeaseTerms};
-use crate::kernel::newtypes::{
-    Fence, Holder, LedgerTag, Principal, Resource, TICK_RATE_HZ, Tick, TickDuration, Ticket,
-};
 use crate::lease::{LeaseError, ReleaseReason};
 use crate::ledger::EventRecord;
 use crate::proto::{self, clock_event, lease_event, wait_event, writer_event};
 use crate::rules::{InvalidInput, stored_id};
+use crate::value::{Fence, Holder, LedgerTag, Principal, Resource, TICK_RATE_HZ, Tick, TickDuration, Ticket};
 
 /// A record that this version cannot read. Stop and call a human: the ledger is damaged, or newer.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
@@ -38,7 +36,8 @@ pub fn decode(record: &EventRecord, tag: LedgerTag) -> Result<Option<Event>, Dec
         "agent" => boxed(message::<proto::AgentEvent>(record)?).map(Event::Agent).map(Decoded::Event),
         "file" => boxed(message::<proto::FileEvent>(record)?).map(Event::File).map(Decoded::Event),
         "intent" => boxed(message::<proto::IntentEvent>(record)?).map(Event::Intent).map(Decoded::Event),
-        "work" => super::work::from_message(message::<proto::WorkEvent>(record)?, tag).map(Decoded::Event),
+        "work" => crate::kernel::work::codec::from_message(message::<proto::WorkEvent>(record)?, tag)
+            .map(Decoded::Event),
         "clock" => decode_clock(message::<proto::ClockEvent>(record)?).map(Decoded::Event),
         "writer" => decode_writer(&message::<proto::WriterEvent>(record)?).map(Decoded::Event),
         _ => return Ok(None),
@@ -133,7 +132,7 @@ fn decode_issued(message: proto::LeaseIssued, tag: LedgerTag) -> Result<IssuedLe
         key: MessageCodec::from_message(message.idempotency)?,
         ticket: (message.ticket != 0).then_some(Ticket(message.ticket)),
         continues: (message.continues != 0).then_some(Fence(message.continues)),
-        authority: message.authority.map(super::work::authority_from_message).transpose()?,
+        authority: message.authority.map(crate::kernel::work::codec::authority_from_message).transpose()?,
     })
 }
 
@@ -185,7 +184,7 @@ fn message<M: Message + Default>(record: &EventRecord) -> Result<M, DecodeError>
         .map_err(|source| DecodeError::Protobuf { event_type: record.event_type.clone(), source })
 }
 
-pub(super) fn invalid(field: &'static str, reason: &str) -> InvalidInput {
+pub(in crate::kernel) fn invalid(field: &'static str, reason: &str) -> InvalidInput {
     InvalidInput::new(field, reason)
 }
 

@@ -3,13 +3,13 @@
 use super::fields::MessageCodec;
 use super::stored_work_id;
 use crate::kernel::event::{Event, IssuedLease};
-use crate::kernel::newtypes::{Fence, LedgerTag, TICK_RATE_HZ};
 use crate::kernel::state::ClockAnchor;
 use crate::lease::REGISTRAR;
 use crate::ledger::EventRecord;
 use crate::proto;
 use crate::protobuf_writer::ProtobufWriter;
 use crate::rules::stored_id;
+use crate::value::{Fence, LedgerTag, TICK_RATE_HZ};
 
 /// What an event needs to be stored that is not its own.
 #[derive(Debug, Clone, Copy)]
@@ -96,7 +96,9 @@ fn encode_payload(event: &Event, stamp: EncodeContext<'_>, payload: &mut Protobu
         Event::File(event) => payload.append_message(&event.to_message()),
         Event::Intent(event) => payload.append_message(&event.to_message()),
         Event::Agent(event) => payload.append_message(&event.to_message()),
-        Event::Work(event) => payload.append_message(&super::work::to_message(event, stamp.tag)),
+        Event::Work(event) => {
+            payload.append_message(&crate::kernel::work::codec::to_message(event, stamp.tag))
+        }
         Event::Marked { at, reading } => {
             let mark = proto::ClockMark { tick: at.0, reading: reading.to_message() };
             payload.append_message(&clock(proto::clock_event::Event::Mark(mark)));
@@ -162,7 +164,9 @@ fn encode_issued(issued: &IssuedLease, stamp: EncodeContext<'_>, fields: &mut Pr
         .number(109, issued.ticket.map_or(0, |ticket| ticket.0))
         .number(110, issued.continues.map_or(0, |fence| fence.0));
     if let Some(authority) = &issued.authority {
-        fields.message(111, |fields| fields.append_message(&super::work::authority_to_message(authority)));
+        fields.message(111, |fields| {
+            fields.append_message(&crate::kernel::work::codec::authority_to_message(authority))
+        });
     }
 }
 

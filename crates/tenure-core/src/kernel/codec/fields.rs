@@ -4,17 +4,17 @@ use std::sync::Arc;
 
 use super::decode::invalid;
 use crate::kernel::event::{ClockReading, QueuedAcquire, RevocationCause, WaitEnd};
-use crate::kernel::lease_request::{Alternatives, LeaseRequest};
-use crate::kernel::mode::LeaseMode;
-use crate::kernel::newtypes::{
+use crate::kernel::lease::lease_request::{Alternatives, LeaseRequest};
+use crate::proto;
+use crate::rules::InvalidInput;
+use crate::value::LeaseMode;
+use crate::value::{
     Fence, Holder, IdempotencyKey, Labels, Nonce, Principal, RequestDigest, Resource, Tick, TickDuration,
     Ticket,
 };
-use crate::proto;
-use crate::rules::InvalidInput;
 
 /// A value of an event, and how it stands in a message.
-pub(super) trait MessageCodec<M>: Sized {
+pub(in crate::kernel) trait MessageCodec<M>: Sized {
     fn to_message(&self) -> M;
 
     fn from_message(message: M) -> Result<Self, InvalidInput>;
@@ -82,7 +82,7 @@ macro_rules! fields {
     (@read $value:expr) => { MessageCodec::from_message($value)? };
     (@read $value:expr, $read:expr) => { ($read)($value)? };
 }
-pub(super) use fields;
+pub(in crate::kernel) use fields;
 
 macro_rules! message_codec {
     ($($name:ty as $message:ty: |$value:ident| $to:expr, |$from:ident| $of:expr;)+) => {
@@ -98,7 +98,7 @@ macro_rules! message_codec {
         })+
     };
 }
-pub(super) use message_codec;
+pub(in crate::kernel) use message_codec;
 
 message_codec! {
     u64 as u64: |number| *number, |number| Ok(number);
@@ -165,7 +165,7 @@ impl<M, T: MessageCodec<M>> MessageCodec<Option<M>> for Option<T> {
     }
 }
 
-pub(super) fn required<M, T: MessageCodec<M>>(
+pub(in crate::kernel) fn required<M, T: MessageCodec<M>>(
     field: &'static str,
     message: Option<M>,
 ) -> Result<T, InvalidInput> {
@@ -173,20 +173,24 @@ pub(super) fn required<M, T: MessageCodec<M>>(
 }
 
 /// The number under which the value at `place` of an enum is stored. Protobuf keeps 0 for a field that is not set.
-pub(super) fn enum_number(place: u8) -> i32 {
+pub(in crate::kernel) fn enum_number(place: u8) -> i32 {
     i32::from(place) + 1
 }
 
-pub(super) fn enum_value<T: Copy>(field: &'static str, all: &[T], number: i32) -> Result<T, InvalidInput> {
+pub(in crate::kernel) fn enum_value<T: Copy>(
+    field: &'static str,
+    all: &[T],
+    number: i32,
+) -> Result<T, InvalidInput> {
     let place = usize::try_from(number).ok().and_then(|number| number.checked_sub(1));
     require_known(field, place.and_then(|place| all.get(place)).copied())
 }
 
-pub(super) fn require_known<T>(field: &'static str, value: Option<T>) -> Result<T, InvalidInput> {
+pub(in crate::kernel) fn require_known<T>(field: &'static str, value: Option<T>) -> Result<T, InvalidInput> {
     value.ok_or_else(|| invalid(field, "is unknown"))
 }
 
-pub(super) fn array_of_16(field: &'static str, bytes: &[u8]) -> Result<[u8; 16], InvalidInput> {
+pub(in crate::kernel) fn array_of_16(field: &'static str, bytes: &[u8]) -> Result<[u8; 16], InvalidInput> {
     bytes.try_into().map_err(|_| invalid(field, "does not have 16 bytes"))
 }
 

@@ -2,13 +2,9 @@
 //!
 //! The work face's library reads the same records: see [`crate::lease`].
 
-mod agent;
-mod decode;
+pub(super) mod decode;
 mod encode;
-mod fields;
-mod file;
-mod intent;
-mod work;
+pub(super) mod fields;
 
 use std::borrow::Cow;
 use std::ops::Deref;
@@ -16,9 +12,9 @@ use std::ops::Deref;
 pub use decode::{DecodeError, decode};
 pub use encode::{EncodeContext, encode, encode_to};
 
-use super::mode::LeaseMode;
-use super::newtypes::Resource;
 use crate::rules::{ID_SEPARATOR, stored_id};
+use crate::value::LeaseMode;
+use crate::value::Resource;
 
 /// The id under which a lease claims its resource. Where several leases may live on one resource, each
 /// claims an id of its own; that they go together is the conflict table's word.

@@ -4,16 +4,16 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use super::decide::{blockers_of, push_file_event};
-use crate::kernel::decision_builder::DecisionBuilder;
 use crate::kernel::file::{ContentionNotice, FILE_LEASE_TTL, FileEvent, FileOutcome, FileRequest, HeldFile};
-use crate::kernel::lease_request::LeaseRequest;
-use crate::kernel::limits::{MAX_REPORTED_CYCLE, MAX_RETRY_TICKETS_PER_SESSION};
-use crate::kernel::mode::LeaseMode;
-use crate::kernel::newtypes::{Holder, Tick, Ticket};
+use crate::kernel::lease::decision_builder::DecisionBuilder;
+use crate::kernel::lease::lease_request::LeaseRequest;
 use crate::kernel::outcome::Rejection;
-use crate::kernel::process_id::RecordedProcess;
 use crate::kernel::state::Slot;
 use crate::rules::is_expired;
+use crate::value::LeaseMode;
+use crate::value::RecordedProcess;
+use crate::value::{Holder, Tick, Ticket};
+use crate::value::{MAX_REPORTED_CYCLE, MAX_RETRY_TICKETS_PER_SESSION};
 
 /// Asking again meets the same ticket and starts no new timer. Only what is asked at or after the end of that timer is the
 /// retry, and there is one.

@@ -5,22 +5,20 @@ use std::collections::BTreeSet;
 use super::contention::record_contention;
 use super::session::upsert_session;
 use super::{session, session_lifecycle};
-use crate::kernel::decision_builder::{DecisionBuilder, Grant, QueuePosition};
 use crate::kernel::event::Event;
 use crate::kernel::file::{
     FILE_LEASE_TTL, FileAcquire, FileCommand, FileEvent, FileOutcome, FileOwner, FileRequest,
     FileSessionActivity, FileSessionInfo, RetryTicket, RetryTicketEnd, UncommittedFile, files_principal,
 };
-use crate::kernel::lease_request::LeaseRequest;
-use crate::kernel::limits::{
-    MAX_FILE_NAME_BYTES_PER_COMMAND, MAX_FILE_NAMES_PER_COMMAND, MAX_FILES_PER_COMMAND,
-};
-use crate::kernel::mode::LeaseMode;
-use crate::kernel::newtypes::{Fence, Holder, Nonce, Resource};
+use crate::kernel::lease::decision_builder::{DecisionBuilder, Grant, QueuePosition};
+use crate::kernel::lease::lease_request::LeaseRequest;
 use crate::kernel::outcome::{CommandOutcome, Rejection};
 use crate::kernel::state::LeaseEntry;
 use crate::rules::InvalidInput;
 use crate::rules::overlap::ResourcePattern;
+use crate::value::LeaseMode;
+use crate::value::{Fence, Holder, Nonce, Resource};
+use crate::value::{MAX_FILE_NAME_BYTES_PER_COMMAND, MAX_FILE_NAMES_PER_COMMAND, MAX_FILES_PER_COMMAND};
 
 pub(in crate::kernel) fn decide(
     decision: &mut DecisionBuilder<'_>,

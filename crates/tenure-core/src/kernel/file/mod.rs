@@ -5,10 +5,13 @@
 //! owner gets one ticket for that file, may come back once when its time has come, and is reported as blocked if the file is
 //! still not free then.
 
+mod checkpoint;
+mod codec;
 mod contention;
 mod decide;
 mod session;
 mod session_lifecycle;
+mod state;
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -17,11 +20,12 @@ pub(super) use contention::blocked_requests_of;
 pub use contention::{BlockedReport, FileOwner, RetryTicket, RetryTicketEnd};
 pub(super) use decide::decide;
 pub use session::{FileSession, UncommittedFile};
+pub(super) use state::FileStore;
 
-use super::newtypes::{Principal, TickDuration};
-use crate::kernel::lease_request::LeaseRequest;
-use crate::kernel::newtypes::{Fence, Holder, Nonce, Resource, Tick, Ticket};
-use crate::kernel::process_id::RecordedProcess;
+use crate::kernel::lease::lease_request::LeaseRequest;
+use crate::value::RecordedProcess;
+use crate::value::{Fence, Holder, Nonce, Resource, Tick, Ticket};
+use crate::value::{Principal, TickDuration};
 
 /// In whose name leases on files are held.
 pub const FILES_PRINCIPAL: &str = "system:files";

@@ -5,13 +5,13 @@ use std::sync::Arc;
 use super::contention::FileOwner;
 use super::decide::push_file_event;
 use crate::kernel::admission::AdmissionLevel;
-use crate::kernel::decision_builder::DecisionBuilder;
 use crate::kernel::file::{FileEvent, FileOutcome, FileSessionActivity, FileSessionInfo, files_principal};
-use crate::kernel::limits::{MAX_FILE_SESSIONS, MIN_SEEN_INTERVAL};
-use crate::kernel::newtypes::{Holder, Tick};
+use crate::kernel::lease::decision_builder::DecisionBuilder;
 use crate::kernel::outcome::Rejection;
-use crate::kernel::process_id::RecordedProcess;
 use crate::rules::{InvalidInput, is_expired, is_storable_text};
+use crate::value::RecordedProcess;
+use crate::value::{Holder, Tick};
+use crate::value::{MAX_FILE_SESSIONS, MIN_SEEN_INTERVAL};
 
 /// A session of a coding agent that lives, or a subagent of one.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -7,19 +7,19 @@ use super::decide::{
     close_tickets_for, grant_file, lease_on, push_file_event, unchecked_sessions,
 };
 use super::session::{record_activity, upsert_session};
-use crate::kernel::decide::check_detail;
-use crate::kernel::decision_builder::{DecisionBuilder, QueuePosition};
 use crate::kernel::event::RevocationCause;
 use crate::kernel::file::{
     FileEvent, FileOutcome, FileRequest, FileSessionActivity, FileSessionEnd, FileSessionInfo,
     RetryTicketEnd, files_principal,
 };
-use crate::kernel::mode::LeaseMode;
-use crate::kernel::newtypes::{Holder, Principal, Resource, Tick, Ticket};
+use crate::kernel::lease::check_detail;
+use crate::kernel::lease::decision_builder::{DecisionBuilder, QueuePosition};
 use crate::kernel::outcome::Rejection;
 use crate::kernel::state::LeaseEntry;
 use crate::lease::ReleaseReason;
 use crate::rules::{InvalidInput, is_expired};
+use crate::value::LeaseMode;
+use crate::value::{Holder, Principal, Resource, Tick, Ticket};
 
 /// Whoever is below them ends first. Those that are not known ended before.
 pub(super) fn end_sessions(

@@ -5,21 +5,21 @@ use std::sync::Arc;
 
 use super::session::{active_count_and_size, end_session, ended_outcome, push_session_end};
 use crate::kernel::command::{Acquire, ContentionPolicy};
-use crate::kernel::decide::{acquire, check_detail};
-use crate::kernel::decision_builder::{DecisionBuilder, Grant, QueuePosition};
 use crate::kernel::event::{Event, RevocationCause};
 use crate::kernel::intent::{
     AcceptIntent, IntentAcceptance, IntentCommand, IntentEvent, IntentOutcome, IntentSession,
     IntentSessionEnd, IntentSessionState, KeepAliveOutcome, LEADER_LOCK, ORCHESTRATOR_PRINCIPAL,
     TakeIntentSession, orchestrator_principal, tuner_resource, tuner_slot,
 };
-use crate::kernel::lease_request::{Alternatives, LeaseRequest};
-use crate::kernel::limits::MAX_INTENT_SESSIONS_PER_COMMAND;
-use crate::kernel::mode::LeaseMode;
-use crate::kernel::newtypes::{Fence, Holder, Nonce, Principal, Resource, Tick, TickDuration};
+use crate::kernel::lease::decision_builder::{DecisionBuilder, Grant, QueuePosition};
+use crate::kernel::lease::lease_request::{Alternatives, LeaseRequest};
+use crate::kernel::lease::{acquire, check_detail};
 use crate::kernel::outcome::{CommandOutcome, Rejection};
 use crate::kernel::state::{KernelState, LeaseEntry};
 use crate::rules::{InvalidInput, extends, stored_id};
+use crate::value::LeaseMode;
+use crate::value::MAX_INTENT_SESSIONS_PER_COMMAND;
+use crate::value::{Fence, Holder, Nonce, Principal, Resource, Tick, TickDuration};
 
 pub(in crate::kernel) fn decide(
     decision: &mut DecisionBuilder<'_>,

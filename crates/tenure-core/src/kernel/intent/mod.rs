@@ -5,8 +5,11 @@
 //! never disagree: a session that lost a lease ends in the decision that ended the lease, and one that ends gives
 //! back what it holds.
 
+mod checkpoint;
+mod codec;
 mod decide;
 mod session;
+mod state;
 mod target;
 
 use std::sync::Arc;
@@ -14,13 +17,14 @@ use std::sync::Arc;
 pub(super) use decide::decide;
 pub(super) use session::{IntentDecision, end_orphaned_sessions, record_lost_lease, sweep_sessions};
 pub use session::{IntentKey, IntentSession, IntentSessionEnd, IntentSessionState};
+pub(super) use state::IntentSessionStore;
 pub(crate) use target::IntentTargetKind;
 pub use target::{
     Intent, IntentTarget, LEADER_LOCK, ORCHESTRATOR_PRINCIPAL, leader_lock_resource, orchestrator_principal,
     tuner_resource, tuner_slot,
 };
 
-use crate::kernel::newtypes::{Fence, Holder, Nonce, Principal, Tick, TickDuration};
+use crate::value::{Fence, Holder, Nonce, Principal, Tick, TickDuration};
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum IntentCommand {

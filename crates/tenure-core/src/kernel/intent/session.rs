@@ -4,13 +4,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::target::Intent;
-use crate::kernel::decision_builder::DecisionBuilder;
 use crate::kernel::event::Event;
 use crate::kernel::intent::{IntentEvent, IntentOutcome, ORCHESTRATOR_PRINCIPAL};
-use crate::kernel::newtypes::{Fence, Holder, Principal, Tick};
+use crate::kernel::lease::decision_builder::DecisionBuilder;
 use crate::kernel::state::LeaseEntry;
 use crate::lease::ReleaseReason;
 use crate::rules::is_expired;
+use crate::value::{Fence, Holder, Principal, Tick};
 
 /// Under which one request and its repetitions are known: HMAC-SHA256 of what is wanted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]

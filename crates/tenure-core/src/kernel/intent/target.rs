@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use crate::kernel::newtypes::{Principal, Resource};
 use crate::rules::{InvalidInput, check_name};
+use crate::value::{Principal, Resource};
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum IntentTarget {

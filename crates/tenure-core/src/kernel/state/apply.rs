@@ -8,15 +8,15 @@ use super::entry::{
 };
 use super::name_table::NameLookup;
 use super::retention::EndedLease;
-use super::work_leases::WorkLease;
 use super::{ClockAnchor, ClockState, KernelState, Slot};
 use crate::kernel::event::{ClockReading, Event, IssuedLease, QueuedAcquire};
 use crate::kernel::file::FILES_PRINCIPAL;
-use crate::kernel::lease_request::{LeaseRequest, can_be_assigned};
-use crate::kernel::limits::{HOLDER_RETENTION, MAX_IDLE_HOLDERS};
-use crate::kernel::newtypes::{Fence, Holder, Principal, Resource, Tick, TickDuration, Ticket};
+use crate::kernel::lease::lease_request::{LeaseRequest, can_be_assigned};
 use crate::kernel::outcome::LeaseEnd;
+use crate::kernel::work::WorkLease;
 use crate::rules::{extends, has_duration, is_expired, is_stored_as};
+use crate::value::{Fence, Holder, Principal, Resource, Tick, TickDuration, Ticket};
+use crate::value::{HOLDER_RETENTION, MAX_IDLE_HOLDERS};
 
 /// An event that cannot follow those before it. The ledger was not written by this kernel, or is damaged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
@@ -386,6 +386,6 @@ impl KernelState {
     }
 }
 
-pub(super) fn ensure(holds: bool, otherwise: &'static str) -> Result<(), ApplyError> {
+pub(in crate::kernel) fn ensure(holds: bool, otherwise: &'static str) -> Result<(), ApplyError> {
     if holds { Ok(()) } else { Err(ApplyError(otherwise)) }
 }

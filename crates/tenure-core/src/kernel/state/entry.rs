@@ -6,8 +6,8 @@ use super::KernelState;
 use super::name_table::NamedEntry;
 use super::slab::Slot;
 use crate::kernel::event::{LeaseTerms, QueuedAcquire};
-use crate::kernel::mode::{LeaseMode, ModeSet};
-use crate::kernel::newtypes::{Fence, Holder, IdempotencyKey, Principal, Resource, Tick, Ticket};
+use crate::value::{Fence, Holder, IdempotencyKey, Principal, Resource, Tick, Ticket};
+use crate::value::{LeaseMode, ModeSet};
 
 /// A live lease. A million of these should fit into a small machine: no field without a need.
 #[derive(Debug, Clone)]

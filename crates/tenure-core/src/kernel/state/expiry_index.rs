@@ -6,7 +6,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::kernel::newtypes::{Fence, TICK_RATE_HZ, Tick, TickDuration};
+use crate::value::{Fence, TICK_RATE_HZ, Tick, TickDuration};
 
 /// When which lease is over.
 pub(crate) type Expiry = (Tick, Fence);

@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 
 use super::slab::Slot;
-use crate::kernel::newtypes::Fence;
+use crate::value::Fence;
 
 /// Slots by fence.
 #[derive(Debug, Clone, Default)]

@@ -2,18 +2,17 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::agents::AgentRecord;
 use super::retention::{EndedLease, IdempotencyEntry, IdempotencyOutcome};
-use super::{ClockState, KernelState, WorkLease};
+use super::{ClockState, KernelState};
+use crate::kernel::agent::AgentRecord;
 use crate::kernel::agent::AgentWait;
 use crate::kernel::event::{LeaseTerms, QueuedAcquire};
 use crate::kernel::file::{FileSession, RetryTicket, UncommittedFile};
 use crate::kernel::intent::IntentSession;
-use crate::kernel::mode::ModeSet;
-use crate::kernel::newtypes::{
-    Fence, Holder, IdempotencyKey, Principal, RequestDigest, Resource, Tick, Ticket,
-};
+use crate::kernel::work::WorkLease;
 use crate::rules::has_duration;
+use crate::value::ModeSet;
+use crate::value::{Fence, Holder, IdempotencyKey, Principal, RequestDigest, Resource, Tick, Ticket};
 
 impl KernelState {
     /// Checks everything, in time proportional to all there is. The error says what is wrong, for people.

@@ -1,26 +1,20 @@
 //! Everything that is needed to answer a request, and nothing else: what the events so far add up to.
 
-mod agents;
-mod apply;
-mod checkpoint;
+pub(super) mod apply;
+pub(super) mod checkpoint;
 mod entry;
 mod expiry_index;
 mod fence_index;
-mod files;
-mod intent_sessions;
 mod invariants;
 mod name_table;
-mod overlap_index;
+pub(super) mod overlap_index;
 mod retention;
 mod slab;
 mod view;
-mod work_leases;
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
-pub use agents::AgentRecord;
-pub(crate) use agents::conflicts_with;
 pub use apply::ApplyError;
 pub use checkpoint::RestoreError;
 pub(crate) use entry::{LeaseEntry, QueueEntry};
@@ -31,26 +25,25 @@ pub use retention::EndedLease;
 pub(crate) use retention::IdempotencyOutcome;
 pub(crate) use slab::Slot;
 pub use view::{LeaseView, QueueTicketView};
-pub use work_leases::WorkLease;
 
-use self::agents::AgentStore;
 use self::entry::{HolderIdleSince, KnownHolder, PrincipalEntry, ResourceEntry};
 use self::expiry_index::{ExpiryIndex, TtlHistogram};
 use self::fence_index::FenceIndex;
-use self::files::FileStore;
-use self::intent_sessions::IntentSessionStore;
 use self::name_table::NameTable;
 use self::overlap_index::OverlapIndex;
 use self::retention::{EndedLeases, IdempotencyKeys};
 use self::slab::Slab;
-use self::work_leases::WorkLeaseStore;
 use super::admission::{AdmissionLevel, active_restore_quarantine};
+use super::agent::AgentStore;
 use super::event::ClockReading;
-use super::limits::{HOLDER_RETENTION, Limits};
-use super::newtypes::{Fence, Holder, LedgerTag, Principal, Resource, Tick, TickDuration, Ticket};
+use super::file::FileStore;
+use super::intent::IntentSessionStore;
+use super::work::WorkLeaseStore;
 use crate::rules::is_expired;
+use crate::value::{Fence, Holder, LedgerTag, Principal, Resource, Tick, TickDuration, Ticket};
+use crate::value::{HOLDER_RETENTION, Limits};
 
-/// The kernel's state. It changes by [`KernelState::apply`] only, and is kept as bytes by [`KernelState::save`].
+/// The kernel's state. The fields that the APIs' parts of `apply` change are visible to them. It changes by [`KernelState::apply`] only, and is kept as bytes by [`KernelState::save`].
 #[derive(Debug, Clone)]
 pub struct KernelState {
     tag: LedgerTag,
@@ -58,7 +51,7 @@ pub struct KernelState {
     now: Tick,
     clock: Option<ClockState>,
     last_fence: Fence,
-    last_ticket: Ticket,
+    pub(super) last_ticket: Ticket,
     /// Nothing is granted before this tick.
     restore_hold: Option<Tick>,
     admission_level: AdmissionLevel,
@@ -67,7 +60,7 @@ pub struct KernelState {
     expiries: ExpiryIndex,
     resources: NameTable<ResourceEntry>,
     overlaps: OverlapIndex<Slot>,
-    holders: NameTable<KnownHolder>,
+    pub(super) holders: NameTable<KnownHolder>,
     /// Those who hold and wait for nothing, by the number of their rest.
     idle_holders: BTreeMap<u64, Slot>,
     last_idle_number: u64,
@@ -75,13 +68,13 @@ pub struct KernelState {
     principals: NameTable<PrincipalEntry>,
     queue_entries: BTreeMap<Ticket, QueueEntry>,
     queue_deadlines: BTreeSet<(Tick, Ticket)>,
-    keys: IdempotencyKeys,
-    ended_leases: EndedLeases,
+    pub(super) keys: IdempotencyKeys,
+    pub(super) ended_leases: EndedLeases,
     ttl_histogram: TtlHistogram,
-    intent_sessions: IntentSessionStore,
-    agents: AgentStore,
-    work_leases: WorkLeaseStore,
-    files: FileStore,
+    pub(super) intent_sessions: IntentSessionStore,
+    pub(super) agents: AgentStore,
+    pub(super) work_leases: WorkLeaseStore,
+    pub(super) files: FileStore,
 }
 
 /// How ticks, a clock and wall time go together, as the ledger last said.

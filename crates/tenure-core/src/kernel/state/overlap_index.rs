@@ -5,8 +5,8 @@ use std::ops::Bound;
 
 use super::slab::Slot;
 use super::{KernelState, LeaseEntry, ensure};
-use crate::kernel::newtypes::Resource;
 use crate::rules::overlap::{ResourcePattern, is_hierarchical};
+use crate::value::Resource;
 
 /// Resources that have parts, in the order of their names, and something about each. All others are not in here, and cost nothing.
 #[derive(Debug, Clone)]
@@ -137,7 +137,7 @@ impl KernelState {
     }
 
     /// Every two leases that have something in common go together, or are one holder's; and whatever has parts is found.
-    pub(super) fn invariant_overlapping_leases_are_compatible(&self) -> Result<(), String> {
+    pub(in crate::kernel) fn invariant_overlapping_leases_are_compatible(&self) -> Result<(), String> {
         let with_parts =
             self.resources.iter().filter(|(_, entry)| is_hierarchical(entry.name.as_str())).count();
         ensure(with_parts == self.overlaps.len(), || "resources with parts are not all found".into())?;

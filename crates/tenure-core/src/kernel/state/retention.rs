@@ -3,14 +3,12 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use super::slab::{Slab, Slot};
-use super::work_leases::{KeyedSpend, WorkLease};
 use crate::kernel::event::LeaseTerms;
-use crate::kernel::limits::{ENDED_LEASE_RETENTION, KEY_RETENTION, MAX_ENDED_LEASES};
-use crate::kernel::newtypes::{
-    Fence, Holder, IdempotencyKey, Principal, RequestDigest, Resource, Tick, Ticket,
-};
 use crate::kernel::outcome::LeaseEnd;
+use crate::kernel::work::{KeyedSpend, WorkLease};
 use crate::rules::is_expired;
+use crate::value::{ENDED_LEASE_RETENTION, KEY_RETENTION, MAX_ENDED_LEASES};
+use crate::value::{Fence, Holder, IdempotencyKey, Principal, RequestDigest, Resource, Tick, Ticket};
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EndedLease {
@@ -63,7 +61,7 @@ impl EndedLeases {
         self.order.iter().map(|(_, slot)| self.leases.get(*slot))
     }
 
-    pub(super) fn get_mut(&mut self, fence: Fence) -> Option<&mut EndedLease> {
+    pub(in crate::kernel) fn get_mut(&mut self, fence: Fence) -> Option<&mut EndedLease> {
         self.by_fence.get(&fence).map(|slot| self.leases.get_mut(*slot))
     }
 

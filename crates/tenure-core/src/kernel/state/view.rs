@@ -1,11 +1,12 @@
 //! What the world may see of the state.
 
+use super::KernelState;
 use super::entry::{LeaseEntry, QueueEntry};
-use super::{KernelState, WorkLease};
 use crate::kernel::event::LeaseTerms;
-use crate::kernel::lease_request::LeaseRequest;
-use crate::kernel::mode::LeaseMode;
-use crate::kernel::newtypes::{Fence, Holder, Principal, Resource, Tick, Ticket};
+use crate::kernel::lease::lease_request::LeaseRequest;
+use crate::kernel::work::WorkLease;
+use crate::value::LeaseMode;
+use crate::value::{Fence, Holder, Principal, Resource, Tick, Ticket};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LeaseView<'a> {

@@ -5,17 +5,17 @@ use std::sync::Arc;
 use crate::authority::{Authority, Budget, DeriveError, SpendError, check_derived, work_resource};
 use crate::kernel::api_decisions::check_may_hold;
 use crate::kernel::command::{Acquire, ContentionPolicy};
-use crate::kernel::decide::{acquire, active_lease};
-use crate::kernel::decision_builder::DecisionBuilder;
 use crate::kernel::event::{Event, RevocationCause};
-use crate::kernel::lease_request::LeaseRequest;
-use crate::kernel::limits::{MAX_DERIVATION_DEPTH, MAX_DESCENDANTS};
-use crate::kernel::mode::LeaseMode;
-use crate::kernel::newtypes::{Fence, Principal, Tick};
+use crate::kernel::lease::decision_builder::DecisionBuilder;
+use crate::kernel::lease::lease_request::LeaseRequest;
+use crate::kernel::lease::{acquire, active_lease};
 use crate::kernel::outcome::{CommandOutcome, Rejection};
 use crate::kernel::state::{IdempotencyOutcome, LeaseEntry};
 use crate::kernel::work::{ClaimWork, DeriveLease, SpendBudget, WorkCommand, WorkEvent};
 use crate::rules::is_expired;
+use crate::value::LeaseMode;
+use crate::value::{Fence, Principal, Tick};
+use crate::value::{MAX_DERIVATION_DEPTH, MAX_DESCENDANTS};
 
 /// Detail of the revocation of a lease whose parent ended.
 const PARENT_ENDED: &str = "the lease that it was derived from ended";

@@ -5,15 +5,21 @@
 //! takes along everybody below. What a child was given is gone from its parent for good, used up or not: so nobody has to
 //! trust what a child says that it used.
 
+mod checkpoint;
+pub(super) mod codec;
 mod decide;
+mod state;
 
 use std::sync::Arc;
 
 pub(super) use decide::{decide, end_derived_leases, parent_expires_at};
+pub(crate) use state::KeyedSpend;
+pub use state::WorkLease;
+pub(super) use state::WorkLeaseStore;
 
 use crate::authority::{Budget, LeaseScope, Purpose};
 use crate::kernel::command::LeaseCredential;
-use crate::kernel::newtypes::{Fence, Holder, IdempotencyKey, Labels, Nonce, Principal, Tick, TickDuration};
+use crate::value::{Fence, Holder, IdempotencyKey, Labels, Nonce, Principal, Tick, TickDuration};
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum WorkCommand {

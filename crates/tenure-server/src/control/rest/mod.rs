@@ -38,10 +38,10 @@ use crate::app::App;
 use crate::control::Controller;
 use crate::control::lease_commands::require_control_permission;
 use crate::control::message::rest_body;
-use crate::http::accept::Peer;
 use crate::http::auth::{Caller, device_caller};
 use crate::http::response::json;
 use crate::http::{body, no_such_route};
+use crate::net::Peer;
 
 /// Every route of the face.
 pub(crate) fn routes() -> OpenApiRouter<Arc<App>> {

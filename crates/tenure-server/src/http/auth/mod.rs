@@ -18,16 +18,16 @@ use tenure_core::rules::overlap::ResourcePattern;
 pub(crate) use self::permissions::routes;
 pub(crate) use self::permissions::scopes_of;
 use self::permissions::{DEVICE, RoutePermission, permission_of};
-use super::accept::Peer;
 use super::response::HttpError;
 use crate::app::App;
 use crate::intents;
+use crate::net::Peer;
 use crate::tokens::{StoredToken, TokenClockReading, TokenScope, TokenScopes};
 
 /// The principal of the admin token.
-pub(in crate::http) const ADMIN: &str = "admin";
+pub(crate) const ADMIN: &str = "admin";
 /// What the principal of a local user begins with; the rest is the user id.
-pub(super) const LOCAL: &str = "local-";
+pub(crate) const LOCAL: &str = "local-";
 
 /// Lets a request on only if its caller may do what it asks for, and notes who that is.
 ///

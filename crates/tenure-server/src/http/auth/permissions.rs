@@ -11,7 +11,7 @@ use crate::tokens::TokenScope;
 
 /// What a caller needs for a route.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum RoutePermission {
+pub(crate) enum RoutePermission {
     Public,
     Scope(TokenScope),
     /// A token that may look at leases, or drive a device.
@@ -23,10 +23,10 @@ use RoutePermission::{Public, Scope as Requires};
 const READ: RoutePermission = Requires(TokenScope::LeasesRead);
 const WRITE: RoutePermission = Requires(TokenScope::LeasesWrite);
 const INTENTS: RoutePermission = Requires(TokenScope::IntentsWrite);
-const ADMIN: RoutePermission = Requires(TokenScope::Admin);
+pub(crate) const ADMIN: RoutePermission = Requires(TokenScope::Admin);
 
 /// Who may look at a device.
-pub(super) const DEVICE: [TokenScope; 2] = [TokenScope::LeasesRead, TokenScope::ControlWrite];
+pub(crate) const DEVICE: [TokenScope; 2] = [TokenScope::LeasesRead, TokenScope::ControlWrite];
 
 /// Every route there is. Who may `GET` may `HEAD`.
 const ROUTES: &[(Method, &str, RoutePermission)] = &[
@@ -130,7 +130,7 @@ pub(crate) fn routes() -> impl Iterator<Item = (Method, &'static str)> {
 }
 
 /// What this method of this route needs. Where there is no such method, the answer that says so.
-pub(super) fn permission_of(method: &Method, route: &str) -> Result<RoutePermission, Box<Response>> {
+pub(crate) fn permission_of(method: &Method, route: &str) -> Result<RoutePermission, Box<Response>> {
     let method_or_get = if *method == Method::HEAD { &Method::GET } else { method };
     let of_route = || all().filter(|(_, path, _)| *path == route);
     if let Some((_, _, permission)) = of_route().find(|(method, _, _)| method == method_or_get) {

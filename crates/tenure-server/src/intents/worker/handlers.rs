@@ -24,9 +24,9 @@ use super::{
 };
 use crate::app::App;
 use crate::http::fields::Fields;
-use crate::http::leases::nonce;
 use crate::http::response::{HttpError, answer_from_reply, error_from_reply, leader_lock_lost, unexpected};
 use crate::intents::view::session_status;
+use crate::leases::nonce;
 
 /// Acquire or renew the leader lock.
 ///

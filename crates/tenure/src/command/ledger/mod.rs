@@ -1,5 +1,10 @@
 //! `tenure ledger`.
 
+pub mod log;
+pub mod passport;
+pub mod replay;
+pub mod verify;
+
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
@@ -9,7 +14,7 @@ use tenure_registrar::runtime::{
     BootClock, Clock as _, RestoreFailure, RestoreOptions, RestoreReport, ServiceError, restore,
 };
 
-use crate::configuration::{Configuration, LedgerLocation};
+use crate::config::{Configuration, LedgerLocation};
 use crate::exit;
 use crate::failure::Failure;
 use crate::output::{Format, format_duration, format_wall_time, write_json, write_text};

@@ -14,7 +14,7 @@ use tenure_client::IdempotencyKey;
 
 pub use self::view::format_amounts;
 use crate::client::with_client;
-use crate::command::lease_request::LeaseTokenArguments;
+use crate::command::lease::request::LeaseTokenArguments;
 use crate::duration::parse_milliseconds;
 use crate::exit;
 use crate::failure::Failure;

@@ -5,13 +5,13 @@ use std::path::Path;
 use tenure_api::{Budget, WorkGrant, WorkResponse, WorkView};
 use tenure_core::authority::Budget as CoreBudget;
 
-use crate::command::{lease_request, lease_view};
+use crate::command::lease::{request, view};
 use crate::failure::Failure;
 use crate::output::{Format, Table};
 
 /// Everything about one lease and what it allows.
 pub fn fields(shown: &WorkResponse) -> Table {
-    let mut table = lease_view::fields(&shown.lease);
+    let mut table = view::fields(&shown.lease);
     add(&mut table, &shown.work);
     table
 }
@@ -23,7 +23,7 @@ pub fn print_granted(
     format: Format,
 ) -> Result<(), Failure> {
     if let Some(path) = token_file {
-        lease_request::write(path, &granted.token)?;
+        request::write(path, &granted.token)?;
         granted.token.clear();
     }
     format.print(&granted, self::granted)

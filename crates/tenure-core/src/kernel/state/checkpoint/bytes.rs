@@ -1,33 +1,33 @@
 //! Numbers and texts as bytes. It knows no leases.
 
 use super::RestoreError;
-use crate::kernel::newtypes::Tick;
+use crate::value::Tick;
 
 /// Collects bytes and passes them on in pieces: a million leases never stand in memory a second time.
-pub(super) struct CheckpointWriter<'a> {
+pub(in crate::kernel) struct CheckpointWriter<'a> {
     piece: Vec<u8>,
     write: &'a mut dyn FnMut(&[u8]),
     /// From which ticks that have passed are counted back.
-    pub(super) now: Tick,
+    pub(in crate::kernel) now: Tick,
 }
 
 const CHUNK_BYTES: usize = 1 << 16;
 
 impl<'a> CheckpointWriter<'a> {
-    pub(super) fn new(write: &'a mut dyn FnMut(&[u8]), now: Tick) -> Self {
+    pub(in crate::kernel) fn new(write: &'a mut dyn FnMut(&[u8]), now: Tick) -> Self {
         Self { piece: Vec::with_capacity(CHUNK_BYTES + CHUNK_BYTES / 4), write, now }
     }
 
-    pub(super) fn byte(&mut self, byte: u8) {
+    pub(in crate::kernel) fn byte(&mut self, byte: u8) {
         self.piece.push(byte);
     }
 
-    pub(super) fn bytes(&mut self, bytes: &[u8]) {
+    pub(in crate::kernel) fn bytes(&mut self, bytes: &[u8]) {
         self.piece.extend_from_slice(bytes);
     }
 
     /// Seven bits a byte, lowest first; the highest bit says that more follow.
-    pub(super) fn varint(&mut self, number: u64) {
+    pub(in crate::kernel) fn varint(&mut self, number: u64) {
         if self.piece.len() >= CHUNK_BYTES {
             self.flush();
         }
@@ -39,16 +39,16 @@ impl<'a> CheckpointWriter<'a> {
         self.piece.push(low_bits(rest));
     }
 
-    pub(super) fn count(&mut self, count: usize) {
+    pub(in crate::kernel) fn count(&mut self, count: usize) {
         self.varint(count as u64);
     }
 
-    pub(super) fn text(&mut self, text: &str) {
+    pub(in crate::kernel) fn text(&mut self, text: &str) {
         self.count(text.len());
         self.bytes(text.as_bytes());
     }
 
-    pub(super) fn finish(mut self) {
+    pub(in crate::kernel) fn finish(mut self) {
         self.flush();
     }
 
@@ -63,31 +63,31 @@ fn low_bits(number: u64) -> u8 {
 }
 
 /// Reads what [`CheckpointWriter`] wrote. Nothing that it is told makes it panic or allocate.
-pub(super) struct CheckpointReader<'a> {
+pub(in crate::kernel) struct CheckpointReader<'a> {
     rest: &'a [u8],
     length: usize,
     /// From which ticks that have passed are counted back; 0 until the head was read.
-    pub(super) now: Tick,
+    pub(in crate::kernel) now: Tick,
 }
 
 impl<'a> CheckpointReader<'a> {
-    pub(super) fn new(bytes: &'a [u8]) -> Self {
+    pub(in crate::kernel) fn new(bytes: &'a [u8]) -> Self {
         Self { rest: bytes, length: bytes.len(), now: Tick(0) }
     }
 
-    pub(super) fn byte(&mut self) -> Result<u8, RestoreError> {
+    pub(in crate::kernel) fn byte(&mut self) -> Result<u8, RestoreError> {
         let (first, rest) = self.rest.split_first().ok_or_else(|| self.too_short())?;
         self.rest = rest;
         Ok(*first)
     }
 
-    pub(super) fn array<const LENGTH: usize>(&mut self) -> Result<[u8; LENGTH], RestoreError> {
+    pub(in crate::kernel) fn array<const LENGTH: usize>(&mut self) -> Result<[u8; LENGTH], RestoreError> {
         let (first, rest) = self.rest.split_first_chunk().ok_or_else(|| self.too_short())?;
         self.rest = rest;
         Ok(*first)
     }
 
-    pub(super) fn varint(&mut self) -> Result<u64, RestoreError> {
+    pub(in crate::kernel) fn varint(&mut self) -> Result<u64, RestoreError> {
         let mut number = 0_u64;
         for shift in (0..u64::BITS).step_by(7) {
             let byte = self.byte()?;
@@ -104,20 +104,20 @@ impl<'a> CheckpointReader<'a> {
     }
 
     /// A number that grows: `before` and a distance.
-    pub(super) fn delta(&mut self, before: u64) -> Result<u64, RestoreError> {
+    pub(in crate::kernel) fn delta(&mut self, before: u64) -> Result<u64, RestoreError> {
         let distance = self.varint()?;
         self.ensure(distance > 0, "two numbers are the same")?;
         before.checked_add(distance).ok_or_else(|| self.damaged("a number has over 64 bits"))
     }
 
     /// How many follow, each of at least `least` bytes: as many as could be there at all.
-    pub(super) fn count(&mut self, least: usize) -> Result<usize, RestoreError> {
+    pub(in crate::kernel) fn count(&mut self, least: usize) -> Result<usize, RestoreError> {
         let count = usize::try_from(self.varint()?).ok();
         let possible = count.filter(|count| *count <= self.rest.len() / least);
         possible.ok_or_else(|| self.too_short())
     }
 
-    pub(super) fn text(&mut self) -> Result<&'a str, RestoreError> {
+    pub(in crate::kernel) fn text(&mut self) -> Result<&'a str, RestoreError> {
         let length = self.count(1)?;
         let (text, rest) = self.rest.split_at_checked(length).ok_or_else(|| self.too_short())?;
         let text = std::str::from_utf8(text).map_err(|_| self.damaged("a text is not UTF-8"))?;
@@ -125,21 +125,21 @@ impl<'a> CheckpointReader<'a> {
         Ok(text)
     }
 
-    pub(super) fn slice(&mut self, length: usize) -> Result<&'a [u8], RestoreError> {
+    pub(in crate::kernel) fn slice(&mut self, length: usize) -> Result<&'a [u8], RestoreError> {
         let (slice, rest) = self.rest.split_at_checked(length).ok_or_else(|| self.too_short())?;
         self.rest = rest;
         Ok(slice)
     }
 
-    pub(super) fn finish(self) -> Result<(), RestoreError> {
+    pub(in crate::kernel) fn finish(self) -> Result<(), RestoreError> {
         self.ensure(self.rest.is_empty(), "something follows its end")
     }
 
-    pub(super) fn ensure(&self, holds: bool, otherwise: &'static str) -> Result<(), RestoreError> {
+    pub(in crate::kernel) fn ensure(&self, holds: bool, otherwise: &'static str) -> Result<(), RestoreError> {
         if holds { Ok(()) } else { Err(self.damaged(otherwise)) }
     }
 
-    pub(super) fn damaged(&self, reason: &'static str) -> RestoreError {
+    pub(in crate::kernel) fn damaged(&self, reason: &'static str) -> RestoreError {
         RestoreError::Damaged { at: self.length - self.rest.len(), reason }
     }
 

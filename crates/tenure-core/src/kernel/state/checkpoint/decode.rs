@@ -4,17 +4,17 @@ use super::bytes::CheckpointReader;
 use super::fields::CheckpointCodec;
 use super::{RestoreError, VERSION};
 use crate::kernel::event::{ClockReading, LeaseTerms, QueuedAcquire};
-use crate::kernel::lease_request::{Alternatives, can_be_assigned};
-use crate::kernel::limits::{KEY_RETENTION, Limits};
-use crate::kernel::mode::ModeSet;
-use crate::kernel::newtypes::{Fence, Holder, IdempotencyKey, LedgerTag, Principal, Resource, Tick, Ticket};
+use crate::kernel::lease::lease_request::{Alternatives, can_be_assigned};
 use crate::kernel::outcome::LeaseEnd;
 use crate::kernel::state::entry::{
     HolderIdleSince, HolderLeases, KnownHolder, LeaseEntry, PrincipalEntry, ResourceEntry, SmallList,
 };
 use crate::kernel::state::retention::{EndedLease, IdempotencyEntry, IdempotencyKeys, IdempotencyOutcome};
-use crate::kernel::state::work_leases::KeyedSpend;
 use crate::kernel::state::{ClockAnchor, ClockState, HashSeed, KernelState, Slot};
+use crate::kernel::work::KeyedSpend;
+use crate::value::ModeSet;
+use crate::value::{Fence, Holder, IdempotencyKey, LedgerTag, Principal, Resource, Tick, Ticket};
+use crate::value::{KEY_RETENTION, Limits};
 
 impl KernelState {
     /// The state that [`KernelState::save`] wrote. It holds what [`KernelState::check_invariants`] asks for, whatever the
@@ -50,9 +50,9 @@ impl KernelState {
     }
 }
 
-pub(super) struct CheckpointDecoder<'a> {
-    pub(super) state: KernelState,
-    pub(super) reader: CheckpointReader<'a>,
+pub(in crate::kernel) struct CheckpointDecoder<'a> {
+    pub(in crate::kernel) state: KernelState,
+    pub(in crate::kernel) reader: CheckpointReader<'a>,
     /// By their numbers.
     principals: Vec<Slot>,
     /// By their numbers, the first of which is 1.

@@ -5,9 +5,9 @@ use std::num::NonZeroU32;
 use super::VERSION;
 use super::bytes::CheckpointWriter;
 use super::fields::CheckpointCodec;
-use crate::kernel::newtypes::{Fence, RequestDigest, Resource};
 use crate::kernel::state::retention::{IdempotencyEntry, IdempotencyOutcome};
 use crate::kernel::state::{KernelState, QueueEntry, Slot};
+use crate::value::{Fence, RequestDigest, Resource};
 
 impl KernelState {
     /// Writes the state as bytes, piece by piece, from which [`KernelState::restore`] makes one that decides and

@@ -5,18 +5,18 @@ use std::sync::Arc;
 use super::RestoreError;
 use super::bytes::{CheckpointReader, CheckpointWriter};
 use crate::kernel::event::{LeaseTerms, RevocationCause};
-use crate::kernel::lease_request::{Alternatives, LeaseRequest};
-use crate::kernel::mode::LeaseMode;
-use crate::kernel::newtypes::{
+use crate::kernel::lease::lease_request::{Alternatives, LeaseRequest};
+use crate::kernel::outcome::LeaseEnd;
+use crate::lease::ReleaseReason;
+use crate::rules::{InvalidInput, is_storable_text};
+use crate::value::LeaseMode;
+use crate::value::RecordedProcess;
+use crate::value::{
     Fence, Holder, IdempotencyKey, Labels, Nonce, Principal, RequestDigest, Resource, Tick, TickDuration,
     Ticket,
 };
-use crate::kernel::outcome::LeaseEnd;
-use crate::kernel::process_id::RecordedProcess;
-use crate::lease::ReleaseReason;
-use crate::rules::{InvalidInput, is_storable_text};
 
-pub(super) trait CheckpointCodec: Sized {
+pub(in crate::kernel) trait CheckpointCodec: Sized {
     fn write(&self, writer: &mut CheckpointWriter<'_>);
 
     fn read(reader: &mut CheckpointReader<'_>) -> Result<Self, RestoreError>;
@@ -53,7 +53,7 @@ macro_rules! checkpoint_struct {
         Tick($reader.delta(base.0)?)
     }};
 }
-pub(super) use checkpoint_struct;
+pub(in crate::kernel) use checkpoint_struct;
 
 /// Saves an enum as the place of its value in `ALL`, which is the order of declaration.
 macro_rules! checkpoint_enum {
@@ -70,7 +70,7 @@ macro_rules! checkpoint_enum {
         })+
     };
 }
-pub(super) use checkpoint_enum;
+pub(in crate::kernel) use checkpoint_enum;
 
 macro_rules! checkpoint_codec {
     ($($name:ty: |$writer:ident, $value:ident| $write:expr, |$reader:ident| $read:expr;)+) => {
@@ -86,7 +86,7 @@ macro_rules! checkpoint_codec {
         })+
     };
 }
-pub(super) use checkpoint_codec;
+pub(in crate::kernel) use checkpoint_codec;
 
 /// Saves whether there is a value, and that.
 macro_rules! checkpoint_option {
@@ -103,7 +103,7 @@ macro_rules! checkpoint_option {
         })+
     };
 }
-pub(super) use checkpoint_option;
+pub(in crate::kernel) use checkpoint_option;
 
 checkpoint_codec! {
     u64: |writer, number| writer.varint(*number), |reader| reader.varint();
@@ -159,7 +159,7 @@ checkpoint_enum! { LeaseMode, "it is held in an unknown mode"; }
 checkpoint_struct! { IdempotencyKey { key, body } }
 
 impl LeaseTerms {
-    pub(super) const MIN_BYTES: usize = 6 + 16;
+    pub(in crate::kernel) const MIN_BYTES: usize = 6 + 16;
 }
 
 checkpoint_struct! {
@@ -182,7 +182,11 @@ impl CheckpointCodec for LeaseRequest {
 
 impl CheckpointWriter<'_> {
     /// The count of the values, then each of them.
-    pub(super) fn list<T>(&mut self, values: impl Iterator<Item = T>, each: impl Fn(&mut Self, T)) {
+    pub(in crate::kernel) fn list<T>(
+        &mut self,
+        values: impl Iterator<Item = T>,
+        each: impl Fn(&mut Self, T),
+    ) {
         let values: Vec<T> = values.collect();
         self.count(values.len());
         values.into_iter().for_each(|value| each(self, value));
@@ -194,13 +198,13 @@ impl CheckpointWriter<'_> {
     }
 
     /// A number that grows: its distance from `before`, which it becomes.
-    pub(super) fn delta(&mut self, before: &mut u64, number: u64) {
+    pub(in crate::kernel) fn delta(&mut self, before: &mut u64, number: u64) {
         self.varint(number - *before);
         *before = number;
     }
 
     /// What is wanted, but for the resources, which stand before it.
-    pub(super) fn request(&mut self, request: &LeaseRequest) {
+    pub(in crate::kernel) fn request(&mut self, request: &LeaseRequest) {
         request.mode.write(self);
         request.ttl.write(self);
         request.nonce.write(self);
@@ -208,14 +212,14 @@ impl CheckpointWriter<'_> {
     }
 
     /// A tick that has passed.
-    pub(super) fn past_tick(&mut self, tick: Tick) {
+    pub(in crate::kernel) fn past_tick(&mut self, tick: Tick) {
         self.varint(self.now.since(tick).0);
     }
 }
 
 impl CheckpointReader<'_> {
     /// A list in the order of its values' keys, no two of which are the same.
-    pub(super) fn ascending_list<T: CheckpointCodec, K: Ord>(
+    pub(in crate::kernel) fn ascending_list<T: CheckpointCodec, K: Ord>(
         &mut self,
         key: impl Fn(&T) -> K,
         otherwise: &'static str,
@@ -226,7 +230,7 @@ impl CheckpointReader<'_> {
     }
 
     /// What is wanted, but for the resources, which stand before it.
-    pub(super) fn request(
+    pub(in crate::kernel) fn request(
         &mut self,
         resource: Resource,
         alternatives: Alternatives,
@@ -237,18 +241,18 @@ impl CheckpointReader<'_> {
     }
 
     /// A tick that has passed.
-    pub(super) fn past_tick(&mut self) -> Result<Tick, RestoreError> {
+    pub(in crate::kernel) fn past_tick(&mut self) -> Result<Tick, RestoreError> {
         self.tick_before(self.now)
     }
 
     /// A tick at or before `tick`.
-    pub(super) fn tick_before(&mut self, tick: Tick) -> Result<Tick, RestoreError> {
+    pub(in crate::kernel) fn tick_before(&mut self, tick: Tick) -> Result<Tick, RestoreError> {
         let since = self.varint()?;
         tick.0.checked_sub(since).map(Tick).ok_or_else(|| self.damaged("it was before all time"))
     }
 
     /// A name, checked as if it had just come in.
-    pub(super) fn name<T>(
+    pub(in crate::kernel) fn name<T>(
         &mut self,
         parse: impl FnOnce(&str) -> Result<T, InvalidInput>,
     ) -> Result<T, RestoreError> {

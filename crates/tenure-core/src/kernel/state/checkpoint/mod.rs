@@ -32,11 +32,10 @@
 //! matters, and the queue of keys to be forgotten: between two events it holds each key that has a tick
 //! to be forgotten at, once, and keys of one tick are forgotten together.
 
-mod agents;
-mod bytes;
-mod decode;
+pub(in crate::kernel) mod bytes;
+pub(in crate::kernel) mod decode;
 mod encode;
-mod fields;
+pub(in crate::kernel) mod fields;
 
 use thiserror::Error;
 

@@ -1,0 +1,4 @@
+//! The commands of the intents API: sessions and their worker.
+
+pub mod session;
+pub mod worker;
