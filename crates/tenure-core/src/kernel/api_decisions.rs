@@ -12,8 +12,7 @@ use super::lease::lease_request::LeaseRequest;
 use super::outcome::Rejection;
 use super::state::{KernelState, LeaseEntry, Slot};
 use super::work;
-use crate::value::LeaseMode;
-use crate::value::{Fence, Holder, Principal, Resource, Tick};
+use crate::value::{Fence, Holder, LeaseMode, Principal, Resource, Tick};
 
 /// What the other APIs add to a decision. Work and files add events alone.
 pub(crate) struct ApiDecisions {

@@ -9,8 +9,7 @@ use super::intent::IntentCommand;
 use super::lease::lease_request::LeaseRequest;
 use super::work::WorkCommand;
 use crate::lease::ReleaseReason;
-use crate::value::LeaseMode;
-use crate::value::{Fence, Holder, IdempotencyKey, Nonce, Principal, Tick, TickDuration, Ticket};
+use crate::value::{Fence, Holder, IdempotencyKey, LeaseMode, Nonce, Principal, Tick, TickDuration, Ticket};
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Command {

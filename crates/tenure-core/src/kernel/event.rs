@@ -9,9 +9,8 @@ use super::lease::lease_request::LeaseRequest;
 use super::work::WorkEvent;
 use crate::authority::Authority;
 use crate::lease::ReleaseReason;
-use crate::value::LeaseMode;
 use crate::value::{
-    Fence, Holder, IdempotencyKey, Labels, Nonce, Principal, Resource, Tick, TickDuration, Ticket,
+    Fence, Holder, IdempotencyKey, Labels, LeaseMode, Nonce, Principal, Resource, Tick, TickDuration, Ticket,
 };
 
 /// Names the types of an enum of events: first its own, then those of the APIs that it holds.

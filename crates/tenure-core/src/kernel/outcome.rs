@@ -8,8 +8,7 @@ use super::file::FileOutcome;
 use super::intent::IntentOutcome;
 use crate::authority::Budget;
 use crate::rules::InvalidInput;
-use crate::value::LeaseMode;
-use crate::value::{Fence, Holder, Resource, Tick, TickDuration, Ticket};
+use crate::value::{Fence, Holder, LeaseMode, Resource, Tick, TickDuration, Ticket};
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Decision {

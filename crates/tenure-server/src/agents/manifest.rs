@@ -11,8 +11,7 @@ use tenure_core::kernel::{
     Tick, TickDuration,
 };
 
-use super::parse;
-use super::{AgentSettings, submit, view};
+use super::{AgentSettings, parse, submit, view};
 use crate::app::{App, tick_to_rfc3339};
 use crate::explain::denial_log::RequestSummary;
 use crate::http::auth::Caller;

@@ -7,11 +7,10 @@ use tenure_core::kernel::{
     TickDuration,
 };
 
-use crate::control;
 use crate::http::fields::Fields;
 use crate::http::response::HttpError;
-use crate::intents;
 use crate::leases::resource_pools::ResourcePools;
+use crate::{control, intents};
 
 /// The longest resource and holder that the plain API takes, in bytes: what is stored is then what was asked for.
 const MAX_NAME_BYTES: usize = 128;

@@ -17,12 +17,10 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use crate::app::{App, format_unix_ms};
-use crate::http::auth::ADMIN;
-use crate::http::auth::Caller;
+use crate::http::auth::{ADMIN, Caller};
 use crate::http::body::JsonBody;
 use crate::http::fields::Fields;
-use crate::http::response::HttpError;
-use crate::http::response::{answer_from_reply, json};
+use crate::http::response::{HttpError, answer_from_reply, json};
 use crate::secret_file::SecretFileError;
 use crate::tokens::{
     CreateError, NewToken, StoredToken, TokenClockReading, TokenScope, TokenScopes, TokenStore,

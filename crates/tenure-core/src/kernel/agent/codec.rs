@@ -5,8 +5,7 @@ use crate::kernel::codec::decode::invalid;
 use crate::kernel::codec::fields::{MessageCodec, fields, message_codec, require_known};
 use crate::proto;
 use crate::rules::InvalidInput;
-use crate::value::LeaseMode;
-use crate::value::Resource;
+use crate::value::{LeaseMode, Resource};
 
 fields! {
     AgentEvent in agent_event {

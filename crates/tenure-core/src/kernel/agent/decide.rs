@@ -5,9 +5,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::decision::{end_wait_entries_of, time_out_wait_entries};
 use super::declare;
 use super::wait_die::reevaluate;
-use crate::kernel::agent::AgentRecord;
 use crate::kernel::agent::{
-    AgentCommand, AgentEvent, AgentOutcome, AgentPhase, AgentReport, AgentWaitEnd, HeartbeatOutcome,
+    AgentCommand, AgentEvent, AgentOutcome, AgentPhase, AgentRecord, AgentReport, AgentWaitEnd,
+    HeartbeatOutcome,
 };
 use crate::kernel::api_decisions::check_may_hold;
 use crate::kernel::event::{Event, RevocationCause};
@@ -16,12 +16,10 @@ use crate::kernel::outcome::{CommandOutcome, LeaseEnd, Rejection};
 use crate::lease::ReleaseReason;
 use crate::rules::overlap::ResourcePattern;
 use crate::rules::{InvalidInput, check_name, extends, is_expired};
-use crate::value::LeaseMode;
 use crate::value::{
-    AGENT_MEMORY_VALIDITY, MAX_OUTSIDE_TOUCH_BYTES, MAX_OUTSIDE_TOUCHES, MAX_TOUCHES_PER_COMMAND,
-    RESTART_GRACE,
+    AGENT_MEMORY_VALIDITY, Fence, Holder, LeaseMode, MAX_OUTSIDE_TOUCH_BYTES, MAX_OUTSIDE_TOUCHES,
+    MAX_TOUCHES_PER_COMMAND, Principal, RESTART_GRACE, Resource, Tick, TickDuration,
 };
-use crate::value::{Fence, Holder, Principal, Resource, Tick, TickDuration};
 
 pub(in crate::kernel) fn decide(
     decision: &mut DecisionBuilder<'_>,

@@ -9,8 +9,7 @@ use crate::kernel::lease::decision_builder::{DecisionBuilder, QueuePosition};
 use crate::kernel::lease::lease_request::{LeaseRequest, drop_covered_requests};
 use crate::rules::is_expired;
 use crate::rules::overlap::{is_hierarchical, overlaps};
-use crate::value::LeaseMode;
-use crate::value::{Fence, Holder, Principal, Resource, Tick, Ticket};
+use crate::value::{Fence, Holder, LeaseMode, Principal, Resource, Tick, Ticket};
 
 #[derive(Default)]
 pub(crate) struct AgentDecision {

@@ -15,8 +15,7 @@ use crate::kernel::lease::lease_request::{LeaseRequest, drop_covered_requests};
 use crate::kernel::outcome::Rejection;
 use crate::rules::overlap::is_hierarchical;
 use crate::rules::{InvalidInput, check_name, extends, is_expired};
-use crate::value::MAX_PRIORITY;
-use crate::value::{Fence, Holder, Principal, Ticket};
+use crate::value::{Fence, Holder, MAX_PRIORITY, Principal, Ticket};
 
 /// Whatever is refused leaves nothing behind: a caller must not fill the disk.
 pub(super) fn declare(

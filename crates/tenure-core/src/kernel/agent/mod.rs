@@ -31,8 +31,7 @@ pub(super) use wait_die::{reevaluate, reevaluate_all};
 
 use crate::kernel::lease::lease_request::LeaseRequest;
 use crate::kernel::outcome::LeaseEnd;
-use crate::value::LeaseMode;
-use crate::value::{Fence, Holder, Principal, Resource, Tick, TickDuration, Ticket};
+use crate::value::{Fence, Holder, LeaseMode, Principal, Resource, Tick, TickDuration, Ticket};
 
 /// The age of an agent in its attempt. Smaller is older, and older is stronger; of two of the same age the one whose name
 /// comes first.

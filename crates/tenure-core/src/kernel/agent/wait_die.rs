@@ -12,8 +12,7 @@ use crate::kernel::lease::decision_builder::DecisionBuilder;
 use crate::kernel::lease::lease_request::{LeaseRequest, drop_covered_requests};
 use crate::kernel::state::LeaseEntry;
 use crate::rules::overlap::uncovered_indices;
-use crate::value::LeaseMode;
-use crate::value::{Fence, Holder, Resource, Tick, TickDuration, Ticket};
+use crate::value::{Fence, Holder, LeaseMode, Resource, Tick, TickDuration, Ticket};
 
 /// What is to become of somebody who wants something.
 #[derive(Debug, Clone, PartialEq, Eq)]

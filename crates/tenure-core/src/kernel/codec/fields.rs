@@ -7,10 +7,9 @@ use crate::kernel::event::{ClockReading, QueuedAcquire, RevocationCause, WaitEnd
 use crate::kernel::lease::lease_request::{Alternatives, LeaseRequest};
 use crate::proto;
 use crate::rules::InvalidInput;
-use crate::value::LeaseMode;
 use crate::value::{
-    Fence, Holder, IdempotencyKey, Labels, Nonce, Principal, RequestDigest, Resource, Tick, TickDuration,
-    Ticket,
+    Fence, Holder, IdempotencyKey, Labels, LeaseMode, Nonce, Principal, RequestDigest, Resource, Tick,
+    TickDuration, Ticket,
 };
 
 /// A value of an event, and how it stands in a message.

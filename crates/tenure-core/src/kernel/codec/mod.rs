@@ -13,8 +13,7 @@ pub use decode::{DecodeError, decode};
 pub use encode::{EncodeContext, encode, encode_to};
 
 use crate::rules::{ID_SEPARATOR, stored_id};
-use crate::value::LeaseMode;
-use crate::value::Resource;
+use crate::value::{LeaseMode, Resource};
 
 /// The id under which a lease claims its resource. Where several leases may live on one resource, each
 /// claims an id of its own; that they go together is the conflict table's word.

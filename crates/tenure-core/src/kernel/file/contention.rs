@@ -10,10 +10,9 @@ use crate::kernel::lease::lease_request::LeaseRequest;
 use crate::kernel::outcome::Rejection;
 use crate::kernel::state::Slot;
 use crate::rules::is_expired;
-use crate::value::LeaseMode;
-use crate::value::RecordedProcess;
-use crate::value::{Holder, Tick, Ticket};
-use crate::value::{MAX_REPORTED_CYCLE, MAX_RETRY_TICKETS_PER_SESSION};
+use crate::value::{
+    Holder, LeaseMode, MAX_REPORTED_CYCLE, MAX_RETRY_TICKETS_PER_SESSION, RecordedProcess, Tick, Ticket,
+};
 
 /// Asking again meets the same ticket and starts no new timer. Only what is asked at or after the end of that timer is the
 /// retry, and there is one.

@@ -16,9 +16,10 @@ use crate::kernel::outcome::{CommandOutcome, Rejection};
 use crate::kernel::state::LeaseEntry;
 use crate::rules::InvalidInput;
 use crate::rules::overlap::ResourcePattern;
-use crate::value::LeaseMode;
-use crate::value::{Fence, Holder, Nonce, Resource};
-use crate::value::{MAX_FILE_NAME_BYTES_PER_COMMAND, MAX_FILE_NAMES_PER_COMMAND, MAX_FILES_PER_COMMAND};
+use crate::value::{
+    Fence, Holder, LeaseMode, MAX_FILE_NAME_BYTES_PER_COMMAND, MAX_FILE_NAMES_PER_COMMAND,
+    MAX_FILES_PER_COMMAND, Nonce, Resource,
+};
 
 pub(in crate::kernel) fn decide(
     decision: &mut DecisionBuilder<'_>,

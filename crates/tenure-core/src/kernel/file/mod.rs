@@ -23,9 +23,7 @@ pub use session::{FileSession, UncommittedFile};
 pub(super) use state::FileStore;
 
 use crate::kernel::lease::lease_request::LeaseRequest;
-use crate::value::RecordedProcess;
-use crate::value::{Fence, Holder, Nonce, Resource, Tick, Ticket};
-use crate::value::{Principal, TickDuration};
+use crate::value::{Fence, Holder, Nonce, Principal, RecordedProcess, Resource, Tick, TickDuration, Ticket};
 
 /// In whose name leases on files are held.
 pub const FILES_PRINCIPAL: &str = "system:files";

@@ -9,9 +9,7 @@ use crate::kernel::file::{FileEvent, FileOutcome, FileSessionActivity, FileSessi
 use crate::kernel::lease::decision_builder::DecisionBuilder;
 use crate::kernel::outcome::Rejection;
 use crate::rules::{InvalidInput, is_expired, is_storable_text};
-use crate::value::RecordedProcess;
-use crate::value::{Holder, Tick};
-use crate::value::{MAX_FILE_SESSIONS, MIN_SEEN_INTERVAL};
+use crate::value::{Holder, MAX_FILE_SESSIONS, MIN_SEEN_INTERVAL, RecordedProcess, Tick};
 
 /// A session of a coding agent that lives, or a subagent of one.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -18,8 +18,7 @@ use crate::kernel::outcome::Rejection;
 use crate::kernel::state::LeaseEntry;
 use crate::lease::ReleaseReason;
 use crate::rules::{InvalidInput, is_expired};
-use crate::value::LeaseMode;
-use crate::value::{Holder, Principal, Resource, Tick, Ticket};
+use crate::value::{Holder, LeaseMode, Principal, Resource, Tick, Ticket};
 
 /// Whoever is below them ends first. Those that are not known ended before.
 pub(super) fn end_sessions(

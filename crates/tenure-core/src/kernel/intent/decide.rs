@@ -17,9 +17,9 @@ use crate::kernel::lease::{acquire, check_detail};
 use crate::kernel::outcome::{CommandOutcome, Rejection};
 use crate::kernel::state::{KernelState, LeaseEntry};
 use crate::rules::{InvalidInput, extends, stored_id};
-use crate::value::LeaseMode;
-use crate::value::MAX_INTENT_SESSIONS_PER_COMMAND;
-use crate::value::{Fence, Holder, Nonce, Principal, Resource, Tick, TickDuration};
+use crate::value::{
+    Fence, Holder, LeaseMode, MAX_INTENT_SESSIONS_PER_COMMAND, Nonce, Principal, Resource, Tick, TickDuration,
+};
 
 pub(in crate::kernel) fn decide(
     decision: &mut DecisionBuilder<'_>,

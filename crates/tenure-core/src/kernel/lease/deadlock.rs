@@ -24,8 +24,7 @@ use super::lease_request::{LeaseRequest, assign_resource_numbers};
 use crate::kernel::api_decisions;
 use crate::kernel::state::{LeaseEntry, QueueEntry, Slot};
 use crate::rules::overlap::{is_hierarchical, overlaps};
-use crate::value::LeaseMode;
-use crate::value::{Holder, Resource, Ticket};
+use crate::value::{Holder, LeaseMode, Resource, Ticket};
 
 impl DecisionBuilder<'_> {
     /// The circle that `holder` would close by waiting for `requests` behind everybody else: each one waits for

@@ -17,8 +17,7 @@ use crate::kernel::state::{KernelState, LeaseEntry, QueueEntry, Slot};
 use crate::lease::ReleaseReason;
 use crate::rules::is_expired;
 use crate::rules::overlap::overlaps;
-use crate::value::{Fence, Holder, IdempotencyKey, Principal, Resource, Tick, Ticket};
-use crate::value::{LeaseMode, ModeSet};
+use crate::value::{Fence, Holder, IdempotencyKey, LeaseMode, ModeSet, Principal, Resource, Tick, Ticket};
 
 /// With so many leases granted, a decision lets in no more waiters. One decision is one part of a batch, and a batch
 /// must not grow beyond what can be signed and written at once.

@@ -5,8 +5,7 @@ use std::sync::Arc;
 
 use super::assignment::find_matching;
 use crate::rules::overlap::{is_hierarchical, overlaps, uncovered_indices};
-use crate::value::{Labels, Nonce, Resource, TickDuration};
-use crate::value::{LeaseMode, ModeSet};
+use crate::value::{Labels, LeaseMode, ModeSet, Nonce, Resource, TickDuration};
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LeaseRequest {

@@ -4,8 +4,7 @@ use super::decision_builder::{DecisionBuilder, Grant, QueuePosition};
 use super::lease_request::LeaseRequest;
 use crate::kernel::api_decisions;
 use crate::kernel::state::{QueueEntry, Slot};
-use crate::value::ModeSet;
-use crate::value::Ticket;
+use crate::value::{ModeSet, Ticket};
 
 impl DecisionBuilder<'_> {
     /// Lets in, oldest first, everybody whose whole request fits now.

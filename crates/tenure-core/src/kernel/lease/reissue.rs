@@ -8,8 +8,7 @@ use crate::kernel::lease::lease_request::LeaseRequest;
 use crate::kernel::outcome::{CommandOutcome, Rejection};
 use crate::kernel::state::{LeaseEntry, QueueEntry};
 use crate::rules::extends;
-use crate::value::{Fence, Holder, Nonce, Principal, Tick, TickDuration};
-use crate::value::{LeaseMode, ModeSet};
+use crate::value::{Fence, Holder, LeaseMode, ModeSet, Nonce, Principal, Tick, TickDuration};
 
 /// Succeeds only if nobody else is in the way, now: two that both hold and both wait to upgrade would
 /// wait for ever. Waiters that the lease keeps out already are not overtaken by this; those that it does

@@ -15,8 +15,9 @@ use crate::kernel::lease::lease_request::{LeaseRequest, can_be_assigned};
 use crate::kernel::outcome::LeaseEnd;
 use crate::kernel::work::WorkLease;
 use crate::rules::{extends, has_duration, is_expired, is_stored_as};
-use crate::value::{Fence, Holder, Principal, Resource, Tick, TickDuration, Ticket};
-use crate::value::{HOLDER_RETENTION, MAX_IDLE_HOLDERS};
+use crate::value::{
+    Fence, HOLDER_RETENTION, Holder, MAX_IDLE_HOLDERS, Principal, Resource, Tick, TickDuration, Ticket,
+};
 
 /// An event that cannot follow those before it. The ledger was not written by this kernel, or is damaged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]

@@ -6,8 +6,7 @@ use super::KernelState;
 use super::name_table::NamedEntry;
 use super::slab::Slot;
 use crate::kernel::event::{LeaseTerms, QueuedAcquire};
-use crate::value::{Fence, Holder, IdempotencyKey, Principal, Resource, Tick, Ticket};
-use crate::value::{LeaseMode, ModeSet};
+use crate::value::{Fence, Holder, IdempotencyKey, LeaseMode, ModeSet, Principal, Resource, Tick, Ticket};
 
 /// A live lease. A million of these should fit into a small machine: no field without a need.
 #[derive(Debug, Clone)]

@@ -4,15 +4,15 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::retention::{EndedLease, IdempotencyEntry, IdempotencyOutcome};
 use super::{ClockState, KernelState};
-use crate::kernel::agent::AgentRecord;
-use crate::kernel::agent::AgentWait;
+use crate::kernel::agent::{AgentRecord, AgentWait};
 use crate::kernel::event::{LeaseTerms, QueuedAcquire};
 use crate::kernel::file::{FileSession, RetryTicket, UncommittedFile};
 use crate::kernel::intent::IntentSession;
 use crate::kernel::work::WorkLease;
 use crate::rules::has_duration;
-use crate::value::ModeSet;
-use crate::value::{Fence, Holder, IdempotencyKey, Principal, RequestDigest, Resource, Tick, Ticket};
+use crate::value::{
+    Fence, Holder, IdempotencyKey, ModeSet, Principal, RequestDigest, Resource, Tick, Ticket,
+};
 
 impl KernelState {
     /// Checks everything, in time proportional to all there is. The error says what is wrong, for people.

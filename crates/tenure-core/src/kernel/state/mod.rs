@@ -40,8 +40,9 @@ use super::file::FileStore;
 use super::intent::IntentSessionStore;
 use super::work::WorkLeaseStore;
 use crate::rules::is_expired;
-use crate::value::{Fence, Holder, LedgerTag, Principal, Resource, Tick, TickDuration, Ticket};
-use crate::value::{HOLDER_RETENTION, Limits};
+use crate::value::{
+    Fence, HOLDER_RETENTION, Holder, LedgerTag, Limits, Principal, Resource, Tick, TickDuration, Ticket,
+};
 
 /// The kernel's state. The fields that the APIs' parts of `apply` change are visible to them. It changes by [`KernelState::apply`] only, and is kept as bytes by [`KernelState::save`].
 #[derive(Debug, Clone)]

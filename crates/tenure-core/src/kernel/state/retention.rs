@@ -7,8 +7,10 @@ use crate::kernel::event::LeaseTerms;
 use crate::kernel::outcome::LeaseEnd;
 use crate::kernel::work::{KeyedSpend, WorkLease};
 use crate::rules::is_expired;
-use crate::value::{ENDED_LEASE_RETENTION, KEY_RETENTION, MAX_ENDED_LEASES};
-use crate::value::{Fence, Holder, IdempotencyKey, Principal, RequestDigest, Resource, Tick, Ticket};
+use crate::value::{
+    ENDED_LEASE_RETENTION, Fence, Holder, IdempotencyKey, KEY_RETENTION, MAX_ENDED_LEASES, Principal,
+    RequestDigest, Resource, Tick, Ticket,
+};
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EndedLease {

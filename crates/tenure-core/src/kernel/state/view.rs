@@ -5,8 +5,7 @@ use super::entry::{LeaseEntry, QueueEntry};
 use crate::kernel::event::LeaseTerms;
 use crate::kernel::lease::lease_request::LeaseRequest;
 use crate::kernel::work::WorkLease;
-use crate::value::LeaseMode;
-use crate::value::{Fence, Holder, Principal, Resource, Tick, Ticket};
+use crate::value::{Fence, Holder, LeaseMode, Principal, Resource, Tick, Ticket};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LeaseView<'a> {

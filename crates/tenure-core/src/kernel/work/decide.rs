@@ -13,9 +13,7 @@ use crate::kernel::outcome::{CommandOutcome, Rejection};
 use crate::kernel::state::{IdempotencyOutcome, LeaseEntry};
 use crate::kernel::work::{ClaimWork, DeriveLease, SpendBudget, WorkCommand, WorkEvent};
 use crate::rules::is_expired;
-use crate::value::LeaseMode;
-use crate::value::{Fence, Principal, Tick};
-use crate::value::{MAX_DERIVATION_DEPTH, MAX_DESCENDANTS};
+use crate::value::{Fence, LeaseMode, MAX_DERIVATION_DEPTH, MAX_DESCENDANTS, Principal, Tick};
 
 /// Detail of the revocation of a lease whose parent ended.
 const PARENT_ENDED: &str = "the lease that it was derived from ended";

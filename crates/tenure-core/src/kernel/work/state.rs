@@ -9,9 +9,7 @@ use crate::kernel::state::apply::ensure;
 use crate::kernel::state::{ApplyError, KernelState, ensure as hold};
 use crate::kernel::work::WorkEvent;
 use crate::rules::is_expired;
-use crate::value::Fence;
-use crate::value::LeaseMode;
-use crate::value::{MAX_DERIVATION_DEPTH, MAX_DESCENDANTS};
+use crate::value::{Fence, LeaseMode, MAX_DERIVATION_DEPTH, MAX_DESCENDANTS};
 
 /// What became of the authority of one lease.
 #[derive(Debug, Clone, PartialEq, Eq)]

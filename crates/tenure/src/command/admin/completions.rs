@@ -7,10 +7,9 @@ use std::path::{Path, PathBuf};
 use clap::{Args, CommandFactory as _, ValueEnum};
 use clap_complete::Shell;
 
-use crate::Arguments;
-use crate::exit;
 use crate::failure::Failure;
 use crate::output::write_text;
+use crate::{Arguments, exit};
 
 /// Writes what a shell needs to complete `tenure`'s command lines, or its manual pages.
 ///

@@ -9,9 +9,9 @@ use crate::kernel::state::apply::ensure;
 use crate::kernel::state::{ApplyError, KernelState, Slot};
 use crate::rules::overlap::is_hierarchical;
 use crate::rules::{has_duration, is_expired};
-use crate::value::LeaseMode;
-use crate::value::{AGENT_RETENTION, MAX_IDLE_AGENTS};
-use crate::value::{Fence, Holder, Principal, Tick, TickDuration, Ticket};
+use crate::value::{
+    AGENT_RETENTION, Fence, Holder, LeaseMode, MAX_IDLE_AGENTS, Principal, Tick, TickDuration, Ticket,
+};
 
 impl KernelState {
     pub(in crate::kernel) fn apply_agent(&mut self, event: &AgentEvent) -> Result<(), ApplyError> {

@@ -9,13 +9,10 @@ use std::sync::Arc;
 use self::wait_index::AgentWaitIndex;
 use crate::kernel::agent::{AgentPhase, AgentRank, AgentWait};
 use crate::kernel::lease::lease_request::LeaseRequest;
-use crate::kernel::state::ensure;
-use crate::kernel::state::{KernelState, LeaseEntry};
+use crate::kernel::state::{KernelState, LeaseEntry, ensure};
 use crate::rules::is_expired;
 use crate::rules::overlap::overlaps;
-use crate::value::LeaseMode;
-use crate::value::Limits;
-use crate::value::{Fence, Holder, Principal, Resource, Tick, TickDuration, Ticket};
+use crate::value::{Fence, Holder, LeaseMode, Limits, Principal, Resource, Tick, TickDuration, Ticket};
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AgentRecord {

@@ -6,8 +6,7 @@ use crate::kernel::agent::{AgentRank, AgentWait};
 use crate::kernel::lease::lease_request::LeaseRequest;
 use crate::kernel::state::overlap_index::OverlapIndex;
 use crate::rules::is_expired;
-use crate::value::LeaseMode;
-use crate::value::{Resource, Tick, Ticket};
+use crate::value::{LeaseMode, Resource, Tick, Ticket};
 
 #[derive(Debug, Clone, Default)]
 pub(in crate::kernel) struct AgentWaitIndex {

@@ -12,8 +12,7 @@ use crate::kernel::state::apply::ensure;
 use crate::kernel::state::{ApplyError, KernelState};
 use crate::lease::ReleaseReason;
 use crate::rules::{has_duration, is_expired, is_storable_text};
-use crate::value::LeaseMode;
-use crate::value::{Holder, Resource, Tick, TickDuration, Ticket};
+use crate::value::{Holder, LeaseMode, Resource, Tick, TickDuration, Ticket};
 
 impl KernelState {
     pub(in crate::kernel) fn apply_file(&mut self, event: &FileEvent) -> Result<(), ApplyError> {

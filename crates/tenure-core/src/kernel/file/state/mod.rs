@@ -5,11 +5,10 @@ mod apply;
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::kernel::file::{FILES_PRINCIPAL, FileSession, RetryTicket, UncommittedFile};
-use crate::kernel::state::KernelState;
-use crate::kernel::state::ensure;
-use crate::value::LeaseMode;
-use crate::value::{Fence, Holder, Resource, Tick, Ticket};
-use crate::value::{MAX_BLOCKED_REPORTS, MAX_UNCOMMITTED_FILES};
+use crate::kernel::state::{KernelState, ensure};
+use crate::value::{
+    Fence, Holder, LeaseMode, MAX_BLOCKED_REPORTS, MAX_UNCOMMITTED_FILES, Resource, Tick, Ticket,
+};
 
 /// Everything that is known of files, beside their leases.
 #[derive(Debug, Clone, Default)]

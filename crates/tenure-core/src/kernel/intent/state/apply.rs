@@ -10,8 +10,7 @@ use crate::kernel::intent::{
 use crate::kernel::state::apply::ensure;
 use crate::kernel::state::{ApplyError, KernelState};
 use crate::rules::{has_duration, is_expired, is_storable_text};
-use crate::value::LeaseMode;
-use crate::value::{Fence, Holder, Tick};
+use crate::value::{Fence, Holder, LeaseMode, Tick};
 
 impl KernelState {
     pub(in crate::kernel) fn apply_intent(&mut self, event: &IntentEvent) -> Result<(), ApplyError> {

@@ -7,12 +7,12 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use crate::kernel::intent::{
     IntentKey, IntentSession, IntentSessionState, IntentTargetKind, ORCHESTRATOR_PRINCIPAL, tuner_resource,
 };
-use crate::kernel::state::KernelState;
-use crate::kernel::state::ensure;
+use crate::kernel::state::{KernelState, ensure};
 use crate::rules::is_expired;
-use crate::value::LeaseMode;
-use crate::value::{Holder, Resource, Tick};
-use crate::value::{INTENT_SESSION_RETENTION, MAX_ENDED_INTENT_SESSION_BYTES, MAX_ENDED_INTENT_SESSIONS};
+use crate::value::{
+    Holder, INTENT_SESSION_RETENTION, LeaseMode, MAX_ENDED_INTENT_SESSION_BYTES, MAX_ENDED_INTENT_SESSIONS,
+    Resource, Tick,
+};
 
 #[derive(Debug, Clone, Default)]
 pub(in crate::kernel) struct IntentSessionStore {

@@ -12,9 +12,10 @@ use crate::kernel::state::entry::{
 use crate::kernel::state::retention::{EndedLease, IdempotencyEntry, IdempotencyKeys, IdempotencyOutcome};
 use crate::kernel::state::{ClockAnchor, ClockState, HashSeed, KernelState, Slot};
 use crate::kernel::work::KeyedSpend;
-use crate::value::ModeSet;
-use crate::value::{Fence, Holder, IdempotencyKey, LedgerTag, Principal, Resource, Tick, Ticket};
-use crate::value::{KEY_RETENTION, Limits};
+use crate::value::{
+    Fence, Holder, IdempotencyKey, KEY_RETENTION, LedgerTag, Limits, ModeSet, Principal, Resource, Tick,
+    Ticket,
+};
 
 impl KernelState {
     /// The state that [`KernelState::save`] wrote. It holds what [`KernelState::check_invariants`] asks for, whatever the

@@ -9,11 +9,9 @@ use crate::kernel::lease::lease_request::{Alternatives, LeaseRequest};
 use crate::kernel::outcome::LeaseEnd;
 use crate::lease::ReleaseReason;
 use crate::rules::{InvalidInput, is_storable_text};
-use crate::value::LeaseMode;
-use crate::value::RecordedProcess;
 use crate::value::{
-    Fence, Holder, IdempotencyKey, Labels, Nonce, Principal, RequestDigest, Resource, Tick, TickDuration,
-    Ticket,
+    Fence, Holder, IdempotencyKey, Labels, LeaseMode, Nonce, Principal, RecordedProcess, RequestDigest,
+    Resource, Tick, TickDuration, Ticket,
 };
 
 pub(in crate::kernel) trait CheckpointCodec: Sized {
