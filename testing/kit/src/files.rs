@@ -98,7 +98,7 @@ impl FileAgent {
     }
 
     /// Runs a line of shell in the agent's own process.
-    pub fn run(&mut self, line: &str) {
+    pub fn run_shell_line(&mut self, line: &str) {
         self.agent.run_line_unredirected(line);
     }
 
@@ -110,7 +110,7 @@ impl FileAgent {
         let answer = folder.join("answer");
         let _ = fs::remove_file(&answer);
         let folder = folder.display();
-        self.run(&format!(
+        self.run_shell_line(&format!(
             "{role} {REQUEST_VARIABLE}={folder} \"$PROGRAM\" --exact {SENDER_TEST} > /dev/null 2>&1"
         ));
         wait_until("a response", || answer.exists());

@@ -6,7 +6,7 @@ import asyncio
 from typing import Any, Dict, Iterable, Mapping, Optional
 
 from . import agents, held_lease, held_manifest
-from .aio_flow_runner import AcquireContext, AsyncFlowRunner, FlowTask
+from .task_runner import AcquireContext, TaskRunner, FlowTask
 from .endpoint import resolve_endpoint
 from .errors import TenureError
 from .flow import encode_path, get
@@ -14,7 +14,7 @@ from .model import IntentLike, LeaseView, PersistedAgentState, to_intents
 from .wait_limit import USE_AGENT_DEFAULT, WaitLimit, resolve_wait_limit
 
 
-class AsyncClient(AsyncFlowRunner):
+class AsyncClient(TaskRunner):
     """Speaks to one server. Without arguments it is the one that the environment names, else the one on this machine."""
 
     def __init__(

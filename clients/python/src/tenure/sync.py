@@ -8,12 +8,12 @@ from . import agents, held_lease, held_manifest
 from .endpoint import resolve_endpoint
 from .errors import TenureError
 from .flow import encode_path, get
-from .flow_runner import FlowRunner, FlowThread
+from .thread_runner import ThreadRunner, FlowThread
 from .model import IntentLike, LeaseView, PersistedAgentState, to_intents
 from .wait_limit import USE_AGENT_DEFAULT, WaitLimit, resolve_wait_limit
 
 
-class Client(FlowRunner):
+class Client(ThreadRunner):
     """Speaks to one server. Without arguments it is the one that the environment names, else the one on this machine."""
 
     def __init__(

@@ -126,7 +126,7 @@ impl HttpTransport {
     ) -> Result<HttpResponse, SendError> {
         let response = send(&mut sender, self.request(call)?).await?;
         let answer = read_response(response, call.max_bytes).await?;
-        self.pool.put(sender);
+        self.pool.keep_idle(sender);
         Ok(answer)
     }
 
@@ -247,7 +247,7 @@ impl ConnectionPool {
     }
 
     /// Keeps it for the next request.
-    pub(crate) fn put(&self, sender: RequestSender) {
+    pub(crate) fn keep_idle(&self, sender: RequestSender) {
         let mut idle = self.idle.lock();
         if sender.is_closed() || idle.len() >= MAX_IDLE_CONNECTIONS {
             return;

@@ -1,6 +1,6 @@
 //! The writer, for async callers. Only this file and its folder know the registrar's shell.
 
-pub(crate) mod queue;
+pub(crate) mod acquire;
 mod recovered_tickets;
 mod retry_queue;
 
@@ -19,7 +19,7 @@ use thiserror::Error;
 use tokio::runtime;
 use tokio::sync::{oneshot, watch};
 
-pub(crate) use self::queue::{AcquireOutcome, PendingGrant, QueueOutcome, QueuedRequest};
+pub(crate) use self::acquire::{AcquireOutcome, PendingGrant, QueueOutcome, QueuedRequest};
 use self::recovered_tickets::RecoveredTickets;
 use self::retry_queue::RetryQueue;
 pub(crate) use self::retry_queue::RevokeOnDrop;

@@ -12,7 +12,7 @@ use tenure_core::kernel::{
 };
 
 use super::caller::LocalProcess;
-use super::{liveness, resolve, spawn_blocking, view};
+use super::{caller, liveness, resolve, spawn_blocking, view};
 use crate::app::{App, tick_to_rfc3339};
 use crate::http::auth::Caller;
 use crate::http::response::{HttpError, json, unexpected};
@@ -135,11 +135,12 @@ struct ReportSnapshot {
 impl ReportSnapshot {
     fn of(state: &Kernel, report: &RetryTicket) -> Option<Self> {
         let found = report.blocked.as_ref()?;
-        let now =
-            state.file_lease(&report.request.resource).map(|(_, _, holder)| view::owner_of(state, holder));
+        let now = state
+            .file_lease(&report.request.resource)
+            .map(|(_, _, holder)| caller::known_owner(state, holder));
         Some(Self {
             report: report.clone(),
-            blocked: view::owner_of(state, &report.session),
+            blocked: caller::known_owner(state, &report.session),
             held_now_by: now,
             times: [found.seen_at, report.at, found.at].map(|tick| tick_to_rfc3339(state, tick)),
             closed_at: report.end.map(|(at, _)| tick_to_rfc3339(state, at)),
@@ -160,16 +161,16 @@ impl ReportSnapshot {
             blocked_file: view::path(app, &report.request.resource),
             root: view::root(app, &report.request.resource),
             resource: report.request.resource.as_str().to_owned(),
-            owner: view::owner(&found.owner),
+            owner: caller::owner_view(&found.owner),
             lock_age_ms: found.at.since(found.held_since).as_millis(),
             last_heartbeat_at,
             retry_interval_seconds: report.retry_at.since(report.at).as_millis().div_ceil(1_000),
             state: state_of(report.end.map(|(_, end)| end)).to_owned(),
-            blocked: view::owner(&blocked),
+            blocked: caller::owner_view(&blocked),
             asked_at,
             blocked_at,
             circle: found.cycle.iter().map(|holder| holder.as_str().to_owned()).collect(),
-            held_now_by: held_now_by.map(|owner| view::owner(&owner)),
+            held_now_by: held_now_by.map(|owner| caller::owner_view(&owner)),
             closed_at,
         }
     }

@@ -1,15 +1,14 @@
-//! For whom a hook speaks: a session, in a process that the system knows.
+//! The session for which a hook speaks, and the owner as responses show it.
 
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use axum::extract::FromRequestParts;
 use axum::http::request::Parts;
-use tenure_api::{Code, GrantGeneration};
-use tenure_core::kernel::{FileSessionInfo, Holder, ProcessId};
+use tenure_api::{Code, FileOwner, GrantGeneration};
+use tenure_core::kernel::{self, FileSessionInfo, Holder, KernelState, ProcessId};
 use tenure_host::coding_agent::CodingAgent;
-use tenure_host::process;
-use tenure_host::process::{ancestor_agent, nearest_known_agent, process_of_thread};
+use tenure_host::process::{self, Liveness, ancestor_agent, nearest_known_agent, process_of_thread};
 
 use super::{idle_release, spawn_blocking};
 use crate::app::App;
@@ -333,4 +332,43 @@ fn gone(process: &str) -> HttpError {
         "process",
         &format!("cannot be found: {process} is gone, or in a namespace that is not seen from here"),
     )
+}
+
+/// Whoever it is, as it is now. It looks at the process.
+pub(super) fn owner_view(owner: &kernel::FileOwner) -> FileOwner {
+    let process = owner.process.id();
+    let liveness = process.as_ref().map_or(Liveness::Dead, process::liveness);
+    FileOwner {
+        agent: owner.agent.to_string(),
+        session: if owner.session.is_empty() {
+            owner.holder.as_str().to_owned()
+        } else {
+            owner.session.to_string()
+        },
+        holder: owner.holder.as_str().to_owned(),
+        pid: process.map_or(0, |process| process.pid),
+        alive: liveness != Liveness::Dead,
+        suspended: liveness == Liveness::Suspended,
+        task: owner.task.to_string(),
+    }
+}
+
+/// Who has this name, as far as that is known.
+pub(super) fn known_owner(state: &KernelState, holder: &Holder) -> kernel::FileOwner {
+    state
+        .file_session(holder)
+        .map_or_else(|| kernel::FileOwner::from_holder(holder.clone()), |session| session.owner())
+}
+
+/// The same, without a look at its process.
+pub(super) fn unchecked_owner_view(found: &kernel::FileOwner) -> FileOwner {
+    FileOwner {
+        agent: found.agent.to_string(),
+        session: found.session.to_string(),
+        holder: found.holder.as_str().to_owned(),
+        pid: 0,
+        alive: false,
+        suspended: false,
+        task: found.task.to_string(),
+    }
 }

@@ -14,7 +14,7 @@ use tenure_host::paths::FileKey;
 
 use super::caller::{LocalProcess, parse_absolute_path};
 use super::view::HeldFileSnapshot;
-use super::{FilesApi, resolve, spawn_blocking, view};
+use super::{FilesApi, caller, resolve, spawn_blocking, view};
 use crate::app::App;
 use crate::http::auth::Caller;
 use crate::http::fields::parse_query;
@@ -105,7 +105,7 @@ pub(super) async fn list(
         let mut files: Vec<_> = files.into_iter().filter_map(|seen| seen.into_view(&app)).collect();
         files.sort_by(|one, other| (&one.root, &one.path).cmp(&(&other.root, &other.path)));
         let session_view = |(session, files): (FileSession, usize)| FileSessionView {
-            owner: view::owner(&session.owner()),
+            owner: caller::owner_view(&session.owner()),
             parent: session.parent.as_ref().map(|parent| parent.as_str().to_owned()),
             known_ms: now.since(session.began_at).as_millis(),
             idle_ms: now.since(session.seen_at).as_millis(),

@@ -47,7 +47,7 @@ use tenure_registrar::runtime::Observer;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use self::audit::{ReportedViolations, WorkTreeAudit};
+use self::audit::{ReportedViolations, WorkTreeAuditor};
 pub(crate) use self::caller::LocalProcess;
 pub(crate) use self::guards::GrantGenerations;
 use self::guards::GuardRegistry;
@@ -76,7 +76,7 @@ pub(crate) struct FilesApi {
     blame_folder: PathBuf,
     blame: OnceLock<Option<AttributionStore>>,
     violations: ReportedViolations,
-    audit: WorkTreeAudit,
+    audit: WorkTreeAuditor,
     watched_processes: WatchedProcesses,
     idle_release: IdleRelease,
     /// Who asked when, and whether somebody wants the server to stop.
@@ -88,7 +88,7 @@ impl FilesApi {
     pub(crate) fn open(settings: FileSettings, data: &Path) -> Self {
         let folder = data.join("files");
         Self {
-            audit: WorkTreeAudit::new(settings.audit),
+            audit: WorkTreeAuditor::new(settings.audit),
             settings,
             trees: WorkTreeRegistry::open(&folder),
             last_activity: LastActivity::default(),

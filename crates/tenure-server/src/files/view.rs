@@ -1,10 +1,10 @@
 //! What is shown of files and of those who have them.
 
-use tenure_api::{FileOwner, FileView, FileWaiter, HeldFileView, UncommittedFile};
+use tenure_api::{FileView, FileWaiter, HeldFileView, UncommittedFile};
 use tenure_core::kernel::{self, Holder, KernelState, LeaseView, Resource, RetryTicket, Tick, Ticket};
 use tenure_host::paths::FileKey;
-use tenure_host::process::{self, Liveness};
 
+use super::caller::{known_owner, owner_view, unchecked_owner_view};
 use crate::app::{App, tick_to_rfc3339};
 
 pub(super) fn report_id(ticket: Ticket) -> String {
@@ -27,44 +27,18 @@ pub(super) fn root(app: &App, resource: &Resource) -> Option<String> {
     Some(root.to_string_lossy().into_owned())
 }
 
-/// Whoever it is, as it is now. It looks at the process.
-pub(super) fn owner(owner: &kernel::FileOwner) -> FileOwner {
-    let process = owner.process.id();
-    let liveness = process.as_ref().map_or(Liveness::Dead, process::liveness);
-    FileOwner {
-        agent: owner.agent.to_string(),
-        session: if owner.session.is_empty() {
-            owner.holder.as_str().to_owned()
-        } else {
-            owner.session.to_string()
-        },
-        holder: owner.holder.as_str().to_owned(),
-        pid: process.map_or(0, |process| process.pid),
-        alive: liveness != Liveness::Dead,
-        suspended: liveness == Liveness::Suspended,
-        task: owner.task.to_string(),
-    }
-}
-
-/// Who has this name, as far as that is known.
-pub(super) fn owner_of(state: &KernelState, holder: &Holder) -> kernel::FileOwner {
-    state
-        .file_session(holder)
-        .map_or_else(|| kernel::FileOwner::from_holder(holder.clone()), |session| session.owner())
-}
-
 /// A file that somebody has who is in the way.
 pub(super) fn held_file_view(app: &App, resource: &Resource, holder: &Holder, now: Tick) -> HeldFileView {
     let (found, since, seen) = app.registrar.read(|state| {
         let lease = state.file_lease(resource).filter(|(_, _, other)| *other == holder);
         let since = lease.map_or(now, |(_, since, _)| since);
         let seen = state.file_session(holder).map_or(since, |session| session.seen_at.max(since));
-        (owner_of(state, holder), since, seen)
+        (known_owner(state, holder), since, seen)
     });
     HeldFileView {
         path: path(app, resource),
         resource: resource.as_str().to_owned(),
-        owner: owner(&found),
+        owner: owner_view(&found),
         held_ms: now.since(since).as_millis(),
         idle_ms: now.since(seen).as_millis(),
     }
@@ -79,7 +53,7 @@ pub(super) fn uncommitted_file(
 ) -> UncommittedFile {
     UncommittedFile {
         path: path(app, resource),
-        owner: owner(&uncommitted.owner),
+        owner: owner_view(&uncommitted.owner),
         left_ms: now.since(uncommitted.at).as_millis(),
     }
 }
@@ -104,7 +78,7 @@ impl HeldFileSnapshot {
             path: String::new(),
             root: None,
             resource: lease.resource.as_str().to_owned(),
-            owner: unchecked_owner(&found),
+            owner: unchecked_owner_view(&found),
             acquired_at: tick_to_rfc3339(state, lease.terms.issued_at),
             last_heartbeat_at: tick_to_rfc3339(state, seen_at),
             lease_state: if waiters.is_empty() { "OWNED" } else { "CONTENDED" }.to_owned(),
@@ -120,24 +94,12 @@ impl HeldFileSnapshot {
     pub(super) fn into_view(self, app: &App) -> Option<FileView> {
         let named = app.files.trees.locate(&self.resource)?;
         let root = named.root.as_ref().map(|root| root.to_string_lossy().into_owned());
-        Some(FileView { path: named.display(), root, owner: owner(&self.owner), ..self.view })
-    }
-}
-
-fn unchecked_owner(found: &kernel::FileOwner) -> FileOwner {
-    FileOwner {
-        agent: found.agent.to_string(),
-        session: found.session.to_string(),
-        holder: found.holder.as_str().to_owned(),
-        pid: 0,
-        alive: false,
-        suspended: false,
-        task: found.task.to_string(),
+        Some(FileView { path: named.display(), root, owner: owner_view(&self.owner), ..self.view })
     }
 }
 
 fn waiter(state: &KernelState, ticket: &RetryTicket, now: Tick) -> FileWaiter {
-    let found = owner_of(state, &ticket.session);
+    let found = known_owner(state, &ticket.session);
     let is_blocked = ticket.blocked.is_some();
     FileWaiter {
         session: found.session.to_string(),

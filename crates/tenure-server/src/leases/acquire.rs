@@ -199,7 +199,7 @@ mod tests {
     use http_body_util::BodyExt as _;
 
     use super::*;
-    use crate::engine::queue::tests::TestRegistrar;
+    use crate::engine::acquire::tests::TestRegistrar;
     use crate::http::response::json;
 
     #[test]

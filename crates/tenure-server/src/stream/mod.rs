@@ -192,7 +192,7 @@ mod tests {
     use tenure_core::kernel::Command;
 
     use super::*;
-    use crate::engine::queue::tests::TestRegistrar;
+    use crate::engine::acquire::tests::TestRegistrar;
 
     #[test]
     fn answers_that_are_ready_together_are_sent_as_one_array() {

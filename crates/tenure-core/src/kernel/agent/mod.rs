@@ -9,7 +9,6 @@
 //! an agent waits for, does not wait in line as well, and an agent does not wait for who does.
 
 mod agent_limits;
-mod checkpoint;
 mod codec;
 mod decide;
 mod decision;

@@ -1,18 +1,17 @@
 //! Somebody who lives has what a session wants: one ticket for each file, one retry, then a report.
 
 use std::collections::BTreeSet;
-use std::sync::Arc;
 
 use super::decide::{blockers_of, push_file_event};
-use crate::kernel::file::{ContentionNotice, FILE_LEASE_TTL, FileEvent, FileOutcome, FileRequest, HeldFile};
+use crate::kernel::file::{
+    ContentionNotice, FILE_LEASE_TTL, FileEvent, FileOutcome, FileOwner, FileRequest, HeldFile,
+};
 use crate::kernel::lease::decision_builder::DecisionBuilder;
 use crate::kernel::lease::lease_request::LeaseRequest;
 use crate::kernel::outcome::Rejection;
 use crate::kernel::state::Slot;
 use crate::rules::is_expired;
-use crate::value::{
-    Holder, LeaseMode, MAX_REPORTED_CYCLE, MAX_RETRY_TICKETS_PER_SESSION, RecordedProcess, Tick, Ticket,
-};
+use crate::value::{Holder, LeaseMode, MAX_REPORTED_CYCLE, MAX_RETRY_TICKETS_PER_SESSION, Tick, Ticket};
 
 /// Asking again meets the same ticket and starts no new timer. Only what is asked at or after the end of that timer is the
 /// retry, and there is one.
@@ -175,39 +174,6 @@ pub struct BlockedReport {
     pub seen_at: Tick,
     /// Who waits for whom in a circle, beginning with the session; empty if there is none.
     pub cycle: Vec<Holder>,
-}
-
-/// Who has or had something.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct FileOwner {
-    pub holder: Holder,
-    /// Which agent; empty if it is none.
-    pub agent: Arc<str>,
-    /// What that agent calls the session; may be empty.
-    pub session: Arc<str>,
-    /// Empty if it is none of a file session.
-    pub process: RecordedProcess,
-    /// What it was at; may be empty.
-    pub task: Arc<str>,
-}
-
-impl FileOwner {
-    /// Somebody of whom nothing but its name is known.
-    pub fn from_holder(holder: Holder) -> FileOwner {
-        let none = || Arc::from("");
-        FileOwner {
-            holder,
-            agent: none(),
-            session: none(),
-            process: RecordedProcess::default(),
-            task: none(),
-        }
-    }
-
-    pub(crate) fn byte_size(&self) -> usize {
-        let texts = self.agent.len() + self.session.len() + self.process.byte_size() + self.task.len();
-        self.holder.as_str().len() + texts
-    }
 }
 
 crate::text_enum! {

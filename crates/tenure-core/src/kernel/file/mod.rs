@@ -5,7 +5,6 @@
 //! owner gets one ticket for that file, may come back once when its time has come, and is reported as blocked if the file is
 //! still not free then.
 
-mod checkpoint;
 mod codec;
 mod contention;
 mod decide;
@@ -17,13 +16,13 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 pub(super) use contention::blocked_requests_of;
-pub use contention::{BlockedReport, FileOwner, RetryTicket, RetryTicketEnd};
+pub use contention::{BlockedReport, RetryTicket, RetryTicketEnd};
 pub(super) use decide::decide;
-pub use session::{FileSession, UncommittedFile};
+pub use session::{FileOwner, FileSession, FileSessionInfo, UncommittedFile};
 pub(super) use state::FileStore;
 
 use crate::kernel::lease::lease_request::LeaseRequest;
-use crate::value::{Fence, Holder, Nonce, Principal, RecordedProcess, Resource, Tick, TickDuration, Ticket};
+use crate::value::{Fence, Holder, Nonce, Principal, Resource, Tick, TickDuration, Ticket};
 
 /// In whose name leases on files are held.
 pub const FILES_PRINCIPAL: &str = "system:files";
@@ -102,20 +101,6 @@ pub enum FileCommand {
         /// What was seen, for people.
         detail: Arc<str>,
     },
-}
-
-/// Who speaks. A session begins with the first that is heard of it.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct FileSessionInfo {
-    pub id: Holder,
-    /// Of whom it is a subagent. That one is known.
-    pub parent: Option<Holder>,
-    pub agent: Arc<str>,
-    /// What that agent calls the session.
-    pub session: Arc<str>,
-    pub process: RecordedProcess,
-    /// What it is at now; nothing leaves that as it was.
-    pub task: Option<Arc<str>>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -321,13 +306,5 @@ impl FileEvent {
                 resource.as_str().len() + name(owner) + name(session) + detail.len()
             }
         }
-    }
-}
-
-impl FileSessionInfo {
-    /// How many bytes its names have, but for what it is at.
-    pub(crate) fn byte_size(&self) -> usize {
-        let parent = self.parent.as_ref().map_or(0, |parent| parent.as_str().len());
-        self.id.as_str().len() + parent + self.agent.len() + self.session.len() + self.process.byte_size()
     }
 }

@@ -2,10 +2,9 @@
 
 use std::sync::Arc;
 
-use super::contention::FileOwner;
 use super::decide::push_file_event;
 use crate::kernel::admission::AdmissionLevel;
-use crate::kernel::file::{FileEvent, FileOutcome, FileSessionActivity, FileSessionInfo, files_principal};
+use crate::kernel::file::{FileEvent, FileOutcome, FileSessionActivity, files_principal};
 use crate::kernel::lease::decision_builder::DecisionBuilder;
 use crate::kernel::outcome::Rejection;
 use crate::rules::{InvalidInput, is_expired, is_storable_text};
@@ -34,6 +33,21 @@ pub struct FileSession {
 }
 
 impl FileSession {
+    /// A session that begins, as it introduced itself.
+    pub(in crate::kernel) fn begin(info: &FileSessionInfo, at: Tick) -> Self {
+        Self {
+            id: info.id.clone(),
+            parent: info.parent.clone(),
+            agent: info.agent.clone(),
+            session: info.session.clone(),
+            process: info.process.clone(),
+            task: info.task.clone().unwrap_or_else(|| "".into()),
+            began_at: at,
+            seen_at: at,
+            turn_ended_at: None,
+        }
+    }
+
     /// Who it is, for records that outlive it.
     pub fn owner(&self) -> FileOwner {
         FileOwner {
@@ -43,6 +57,61 @@ impl FileSession {
             process: self.process.clone(),
             task: self.task.clone(),
         }
+    }
+}
+
+/// Who speaks. A session begins with the first that is heard of it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FileSessionInfo {
+    pub id: Holder,
+    /// Of whom it is a subagent. That one is known.
+    pub parent: Option<Holder>,
+    pub agent: Arc<str>,
+    /// What that agent calls the session.
+    pub session: Arc<str>,
+    pub process: RecordedProcess,
+    /// What it is at now; nothing leaves that as it was.
+    pub task: Option<Arc<str>>,
+}
+
+impl FileSessionInfo {
+    /// How many bytes its names have, but for what it is at.
+    pub(crate) fn byte_size(&self) -> usize {
+        let parent = self.parent.as_ref().map_or(0, |parent| parent.as_str().len());
+        self.id.as_str().len() + parent + self.agent.len() + self.session.len() + self.process.byte_size()
+    }
+}
+
+/// Who has or had something.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FileOwner {
+    pub holder: Holder,
+    /// Which agent; empty if it is none.
+    pub agent: Arc<str>,
+    /// What that agent calls the session; may be empty.
+    pub session: Arc<str>,
+    /// Empty if it is none of a file session.
+    pub process: RecordedProcess,
+    /// What it was at; may be empty.
+    pub task: Arc<str>,
+}
+
+impl FileOwner {
+    /// Somebody of whom nothing but its name is known.
+    pub fn from_holder(holder: Holder) -> FileOwner {
+        let none = || Arc::from("");
+        FileOwner {
+            holder,
+            agent: none(),
+            session: none(),
+            process: RecordedProcess::default(),
+            task: none(),
+        }
+    }
+
+    pub(crate) fn byte_size(&self) -> usize {
+        let texts = self.agent.len() + self.session.len() + self.process.byte_size() + self.task.len();
+        self.holder.as_str().len() + texts
     }
 }
 

@@ -5,7 +5,6 @@
 //! never disagree: a session that lost a lease ends in the decision that ended the lease, and one that ends gives
 //! back what it holds.
 
-mod checkpoint;
 mod codec;
 mod decide;
 mod session;

@@ -5,7 +5,6 @@
 //! takes along everybody below. What a child was given is gone from its parent for good, used up or not: so nobody has to
 //! trust what a child says that it used.
 
-mod checkpoint;
 pub(super) mod codec;
 mod decide;
 mod state;

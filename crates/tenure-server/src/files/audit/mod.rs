@@ -40,7 +40,7 @@ const MAX_KNOWN_TREES: usize = 1_000;
 const LINGER: TickDuration = TickDuration::from_secs(300);
 
 /// What is watched, and what has to be known to judge.
-pub(crate) struct WorkTreeAudit {
+pub(crate) struct WorkTreeAuditor {
     is_on: bool,
     trees: Mutex<BTreeMap<String, Arc<WatchedTree>>>,
     watch_slots: Arc<Semaphore>,
@@ -49,7 +49,7 @@ pub(crate) struct WorkTreeAudit {
     reported: ReportedViolations,
 }
 
-impl WorkTreeAudit {
+impl WorkTreeAuditor {
     pub(super) fn new(is_on: bool) -> Self {
         Self {
             is_on,

@@ -8,7 +8,7 @@ use tenure_core::kernel::Principal;
 use super::*;
 use crate::app::{Apis, Secrets};
 use crate::control::{ControlApi, ControlSettings};
-use crate::engine::queue::tests::TestRegistrar;
+use crate::engine::acquire::tests::TestRegistrar;
 use crate::files::{FileSettings, FilesApi};
 use crate::leases::resource_pools::ResourcePools;
 use crate::tokens::{AdminToken, LeaseTokenKey, TokenClockReading, TokenStore};

@@ -119,14 +119,14 @@ fn a_change_without_a_lease_is_a_violation_without_owner_or_session() {
 #[test]
 fn changes_by_the_owner_before_and_right_after_its_release_are_no_violations() {
     let mut watched = Watched::new();
-    watched.one.run(&format!("cd {}", watched.stage.file("").display()));
-    watched.one.run("echo x >> a");
-    watched.one.run("exec 7>> a; echo y >&7; exec 7>&-");
+    watched.one.run_shell_line(&format!("cd {}", watched.stage.file("").display()));
+    watched.one.run_shell_line("echo x >> a");
+    watched.one.run_shell_line("exec 7>> a; echo y >&7; exec 7>&-");
     // As editors write: beside it, and then over it.
-    watched.one.run("echo z > a.tmp.4242 && mv a.tmp.4242 a");
-    watched.one.run("echo z > a-new && mv a-new a");
+    watched.one.run_shell_line("echo z > a.tmp.4242 && mv a.tmp.4242 a");
+    watched.one.run_shell_line("echo z > a-new && mv a-new a");
     assert_eq!(watched.one.commit(&["a"]), json!(["a"]));
-    watched.one.run("echo right after >> a");
+    watched.one.run_shell_line("echo right after >> a");
     let violations = watched.so_far();
     assert!(violations.is_empty(), "{violations:?}");
 }
@@ -186,10 +186,10 @@ fn a_process_that_holds_an_owned_file_open_is_named_in_the_violation() {
 #[test]
 fn a_background_process_of_the_owner_is_reported_without_blame() {
     let mut watched = Watched::new();
-    watched.one.run(&format!("cd {}", watched.stage.file("").display()));
+    watched.one.run_shell_line(&format!("cd {}", watched.stage.file("").display()));
     let hold = watched.stage.file(".git/hold");
-    watched.one.run(&format!("mkfifo {}", hold.display()));
-    watched.one.run("(setsid sh -c 'exec 7>> a; echo x >&7; read line < .git/hold' &)");
+    watched.one.run_shell_line(&format!("mkfifo {}", hold.display()));
+    watched.one.run_shell_line("(setsid sh -c 'exec 7>> a; echo x >&7; read line < .git/hold' &)");
     let violation = watched.next();
     assert_eq!((&*violation.path, &violation.session), ("a", &None), "{violation:?}");
     assert!(
@@ -205,13 +205,13 @@ fn a_change_by_another_agent_is_reported_with_its_session() {
     let mut watched = Watched::new();
     let mut two = FileAgent::start(&watched.stage, "two");
     assert_eq!(two.acquire(None, &["b"]), "GRANTED");
-    two.run(&format!("cd {}; exec 7>> a; echo x >&7", watched.stage.file("").display()));
+    two.run_shell_line(&format!("cd {}; exec 7>> a; echo x >&7", watched.stage.file("").display()));
     let violation = watched.next();
     assert_eq!(violation.path, "a");
     assert!(violation.owner.unwrap().starts_with("claude/one@"));
     assert_eq!(violation.session.as_deref(), Some("two"));
     // Nor has it asked for this one.
-    two.run("exec 8> other; echo x >&8");
+    two.run_shell_line("exec 8> other; echo x >&8");
     let violation = watched.next();
     assert_eq!((&*violation.path, &violation.owner), ("other", &None), "{violation:?}");
     assert_eq!(violation.session.as_deref(), Some("two"));

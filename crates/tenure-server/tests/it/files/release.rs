@@ -22,9 +22,9 @@ fn a_commit_keeps_files_that_a_subagent_has_open() {
     let stage = FilesApiServer::start();
     let mut agent = FileAgent::start(&stage, "one");
     assert_eq!(agent.acquire(Some("helper"), &["a"]), "GRANTED");
-    agent.run(&format!("exec 7>> {}", stage.file("a").display()));
+    agent.run_shell_line(&format!("exec 7>> {}", stage.file("a").display()));
     assert_eq!(agent.commit(&["a"]), json!([]));
-    agent.run("exec 7>&-");
+    agent.run_shell_line("exec 7>&-");
     assert_eq!(agent.commit(&["a"]), json!(["a"]));
 }
 

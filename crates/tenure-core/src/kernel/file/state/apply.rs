@@ -124,17 +124,7 @@ impl KernelState {
         ensure(texts.into_iter().all(|text| is_storable_text(text)), "it is called what cannot be stored")?;
         let task = session.task.clone().unwrap_or_else(|| "".into());
         ensure(is_storable_text(&task), "it is at what cannot be stored")?;
-        self.files.insert_session(FileSession {
-            id: session.id.clone(),
-            parent: session.parent.clone(),
-            agent: session.agent.clone(),
-            session: session.session.clone(),
-            process: session.process.clone(),
-            task,
-            began_at: at,
-            seen_at: at,
-            turn_ended_at: None,
-        });
+        self.files.insert_session(FileSession::begin(session, at));
         Ok(())
     }
 

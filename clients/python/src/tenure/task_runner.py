@@ -19,7 +19,7 @@ T = TypeVar("T")
 _MAX_SLEEP = 1.0
 
 
-class AsyncFlowRunner:
+class TaskRunner:
     """Sends requests, and does what flows ask for."""
 
     def __init__(self, endpoint: Endpoint) -> None:
@@ -67,7 +67,7 @@ class AsyncFlowRunner:
 class FlowTask:
     """A flow in a task of its own, until it is stopped."""
 
-    def __init__(self, runner: AsyncFlowRunner, flow: Flow[None]) -> None:
+    def __init__(self, runner: TaskRunner, flow: Flow[None]) -> None:
         self._task = asyncio.ensure_future(runner._run(flow))
 
     def stop(self) -> None:

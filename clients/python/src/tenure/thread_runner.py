@@ -23,7 +23,7 @@ class FlowStopped(Exception):
     """Nobody wants it any more."""
 
 
-class FlowRunner:
+class ThreadRunner:
     """Sends requests, and does what flows ask for."""
 
     def __init__(self, endpoint: Endpoint) -> None:
@@ -74,7 +74,7 @@ class FlowRunner:
 class FlowThread:
     """A flow in a thread of its own, until it is stopped."""
 
-    def __init__(self, runner: FlowRunner, flow: Flow[None]) -> None:
+    def __init__(self, runner: ThreadRunner, flow: Flow[None]) -> None:
         self._stop = threading.Event()
         self._runner, self._flow = runner, flow
         threading.Thread(target=self._run_flow, name="tenure-keepalive", daemon=True).start()
