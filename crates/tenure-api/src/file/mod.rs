@@ -5,8 +5,8 @@ mod view;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 pub use view::{
-    AuditedWorktree, Blame, BlamedLine, BlockerReport, BlockerReportList, FileEventDetails, FileOwner,
-    FileSessionView, FileStatus, FileView, FileWaiter, FilesOverview,
+    AuditedWorktree, Blame, BlamedLine, BlockerReport, BlockerReportList, FileEventDetails, FileSessionView,
+    FileStatus, FileView, FileWaiter, FilesOverview,
 };
 
 /// The agent session of a hook; the server finds the process itself.
@@ -31,6 +31,26 @@ pub struct FileCaller {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(max_length = 400)]
     pub task: Option<String>,
+}
+
+/// The current or former owner of a file.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct FileOwner {
+    /// Agent kind, empty for other holders.
+    pub agent: String,
+    /// Agent's name for its session.
+    pub session: String,
+    /// Holder name of the session.
+    pub holder: String,
+    /// Process id, 0 if unknown.
+    pub pid: u32,
+    /// Whether the process is alive.
+    pub alive: bool,
+    /// Whether it is alive but stopped.
+    pub suspended: bool,
+    /// Task description, may be empty.
+    pub task: String,
 }
 
 /// Request to change files.

@@ -3,27 +3,7 @@
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::{GrantGeneration, UncommittedFile};
-
-/// The current or former owner of a file.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-#[serde(rename_all = "camelCase")]
-pub struct FileOwner {
-    /// Agent kind, empty for other holders.
-    pub agent: String,
-    /// Agent's name for its session.
-    pub session: String,
-    /// Holder name of the session.
-    pub holder: String,
-    /// Process id, 0 if unknown.
-    pub pid: u32,
-    /// Whether the process is alive.
-    pub alive: bool,
-    /// Whether it is alive but stopped.
-    pub suspended: bool,
-    /// Task description, may be empty.
-    pub task: String,
-}
+use super::{FileOwner, GrantGeneration, UncommittedFile};
 
 /// A file held by a session.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]

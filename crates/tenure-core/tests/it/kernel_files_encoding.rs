@@ -16,13 +16,9 @@ use crate::scenario_files::{process, session_info};
 fn one_of_each() -> Vec<FileEvent> {
     let (at, session) = (Tick(5_000_000), || holder("s-1"));
     let resource = || Resource::parse("FILE:t/a").expect("a name");
-    let owner = FileOwner {
-        holder: holder("s-2"),
-        agent: "claude".into(),
-        session: "c-9".into(),
-        process: process("boot/7/1"),
-        task: "tests".into(),
-    };
+    let mut owner = FileOwner::from_holder(holder("s-2"));
+    (owner.agent, owner.session) = ("claude".into(), "c-9".into());
+    (owner.process, owner.task) = (process("boot/7/1"), "tests".into());
     vec![
         FileEvent::Began { session: session_info("s-1", Some(holder("s-0")), Some("p"), Some("tests")), at },
         FileEvent::Seen { session: session(), at, task: Some("more".into()) },

@@ -57,9 +57,10 @@ fn began_event(holder: &Of<Holder>, tick: &Of<Tick>) -> Of<FileEvent> {
     let task = prop::option::of(text()).prop_map(|task| task.filter(|task| !task.is_empty()));
     let parent = prop::option::weighted(0.3, holder.clone());
     (holder.clone(), parent, (text(), text(), process()), task, tick.clone())
-        .prop_map(|(id, parent, (agent, session, process), task, at)| FileEvent::Began {
-            session: FileSessionInfo { id, parent, agent, session, process, task },
-            at,
+        .prop_map(|(id, parent, (agent, session, process), task, at)| {
+            let mut info = FileSessionInfo::new(id, process);
+            (info.parent, info.agent, info.session, info.task) = (parent, agent, session, task);
+            FileEvent::Began { session: info, at }
         })
         .boxed()
 }
@@ -100,7 +101,11 @@ fn blocked_event(
     ticket: impl Strategy<Value = Ticket> + 'static,
 ) -> Of<FileEvent> {
     let owner = (holder.clone(), text(), text(), process(), text()).prop_map(
-        |(holder, agent, session, process, task)| FileOwner { holder, agent, session, process, task },
+        |(holder, agent, session, process, task)| {
+            let mut owner = FileOwner::from_holder(holder);
+            (owner.agent, owner.session, owner.process, owner.task) = (agent, session, process, task);
+            owner
+        },
     );
     let circle = prop::collection::vec(holder.clone(), 0..3);
     (ticket, owner, (tick.clone(), tick.clone(), tick.clone()), circle)

@@ -91,13 +91,13 @@ pub fn session_info(
 ) -> FileSessionInfo {
     let top = name.split('.').next().expect("a text has at least one part");
     let text = |text: &str| -> Arc<str> { text.into() };
+    let process = process(in_process.unwrap_or(&format!("process of {top}")));
     FileSessionInfo {
-        id: holder(name),
         parent,
         agent: text("claude"),
         session: text(&format!("session of {top}")),
-        process: process(in_process.unwrap_or(&format!("process of {top}"))),
         task: task.map(text),
+        ..FileSessionInfo::new(holder(name), process)
     }
 }
 

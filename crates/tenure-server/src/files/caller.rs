@@ -72,12 +72,11 @@ impl HookIdentity {
         let text = |text: &str| -> Arc<str> { text.into() };
         let introduction = |id: String, parent: Option<&str>, session: &str, task: Option<Arc<str>>| {
             Ok::<_, HttpError>(FileSessionInfo {
-                id: Holder::parse(&id)?,
                 parent: parent.map(Holder::parse).transpose()?,
                 agent: text(&self.agent),
                 session: text(session),
-                process: (*owner).into(),
                 task,
+                ..FileSessionInfo::new(Holder::parse(&id)?, (*owner).into())
             })
         };
         let task = self.task.as_deref().map(text);
@@ -293,12 +292,10 @@ fn find(
     match last {
         Some(session) => {
             let own = FileSessionInfo {
-                id: session.id,
                 parent: session.parent,
                 agent: session.agent,
                 session: session.session,
-                process: owner.into(),
-                task: None,
+                ..FileSessionInfo::new(session.id, owner.into())
             };
             Ok(ResolvedFileCaller { own, above: Vec::new() })
         }

@@ -283,6 +283,8 @@ impl FileEventListener for GrantGenerations {
 
 #[cfg(test)]
 mod tests {
+    use tenure_core::kernel::FileSessionInfo;
+
     use super::*;
 
     #[test]
@@ -325,17 +327,8 @@ mod tests {
     }
 
     fn session(process: &RecordedProcess) -> FileSession {
-        FileSession {
-            id: Holder::parse("claude/one").unwrap(),
-            parent: None,
-            agent: "claude".into(),
-            session: "one".into(),
-            process: process.clone(),
-            task: "".into(),
-            began_at: Tick(0),
-            seen_at: Tick(0),
-            turn_ended_at: None,
-        }
+        let id = Holder::parse("claude/one").unwrap();
+        FileSession::begin(&FileSessionInfo::new(id, process.clone()), Tick(0))
     }
 
     fn read(standing: &GrantGeneration) -> Option<u64> {

@@ -205,12 +205,10 @@ pub(super) mod tests {
 
     pub(in crate::files) fn session(id: &str, parent: Option<&str>, process: &ProcessId) -> FileSessionInfo {
         FileSessionInfo {
-            id: Holder::parse(id).unwrap(),
             parent: parent.map(|parent| Holder::parse(parent).unwrap()),
             agent: "claude".into(),
             session: "one".into(),
-            process: (*process).into(),
-            task: None,
+            ..FileSessionInfo::new(Holder::parse(id).unwrap(), (*process).into())
         }
     }
 

@@ -65,14 +65,12 @@ impl SimulatedCodingAgent {
     }
 
     fn introduction(&self, actor: usize) -> FileSessionInfo {
+        let process = RecordedProcess::parse(&format!("boot/{}/{}", self.number, self.incarnation));
         FileSessionInfo {
-            id: self.id(actor),
             parent: (actor == 1).then(|| self.id(0)),
             agent: if actor == GUARD_ACTOR { "guard" } else { "claude" }.into(),
             session: format!("{}", self.number).into(),
-            process: RecordedProcess::parse(&format!("boot/{}/{}", self.number, self.incarnation))
-                .expect("a text"),
-            task: None,
+            ..FileSessionInfo::new(self.id(actor), process.expect("a text"))
         }
     }
 

@@ -54,7 +54,8 @@ fn began(name: &str) -> Event {
     let none = || "x".into();
     let (id, parent) = (holder(name), name.rsplit_once('.').map(|(parent, _)| holder(parent)));
     let process = RecordedProcess::default();
-    let session = FileSessionInfo { id, parent, agent: none(), session: none(), process, task: None };
+    let session =
+        FileSessionInfo { parent, agent: none(), session: none(), ..FileSessionInfo::new(id, process) };
     file_event(FileEvent::Began { session, at: at(0) })
 }
 

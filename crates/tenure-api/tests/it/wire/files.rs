@@ -176,8 +176,8 @@ fn owner() -> FileOwner {
         holder: "file:claude:s-1".into(),
         pid: 17,
         alive: true,
-        suspended: false,
         task: "fix the parser".into(),
+        ..FileOwner::default()
     }
 }
 

@@ -34,7 +34,7 @@ pub struct FileSession {
 
 impl FileSession {
     /// A session that begins, as it introduced itself.
-    pub(in crate::kernel) fn begin(info: &FileSessionInfo, at: Tick) -> Self {
+    pub fn begin(info: &FileSessionInfo, at: Tick) -> Self {
         Self {
             id: info.id.clone(),
             parent: info.parent.clone(),
@@ -75,6 +75,11 @@ pub struct FileSessionInfo {
 }
 
 impl FileSessionInfo {
+    /// A session of which nothing else is known yet.
+    pub fn new(id: Holder, process: RecordedProcess) -> Self {
+        Self { id, parent: None, agent: "".into(), session: "".into(), process, task: None }
+    }
+
     /// How many bytes its names have, but for what it is at.
     pub(crate) fn byte_size(&self) -> usize {
         let parent = self.parent.as_ref().map_or(0, |parent| parent.as_str().len());

@@ -37,8 +37,8 @@ fn owner() -> FileOwner {
         holder: "claude/7f3a".to_owned(),
         pid: 4121,
         alive: true,
-        suspended: false,
         task: "fix the parser".to_owned(),
+        ..FileOwner::default()
     }
 }
 

@@ -92,8 +92,8 @@ pub mod tests {
             holder: "claude/s1".to_owned(),
             pid: 7,
             alive: true,
-            suspended: false,
             task: String::new(),
+            ..FileOwner::default()
         }
     }
 

@@ -71,8 +71,8 @@ mod tests {
             holder: "claude/s1".to_owned(),
             pid: 7,
             alive: true,
-            suspended: false,
             task: "parser".to_owned(),
+            ..FileOwner::default()
         }
     }
 
