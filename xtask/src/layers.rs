@@ -7,15 +7,16 @@ use crate::process::TaskError;
 use crate::source_lines::{SourceLines, is_test_file};
 use crate::workspace::Workspace;
 
-/// Compare the dependencies of each crate with the tables in ARCHITECTURE.md
+/// Compare the dependencies of each crate with ARCHITECTURE.md and docs/dependencies.md
 ///
-/// Fails if a crate under crates/ links one under testing/ other than for its tests, if a dependency between crates is
-/// not in the table of crates, if an external dependency has no purpose there, and if a pure crate is not pure.
+/// Fails if a crate under crates/ links one under testing/ other than for its tests, if a dependency between crates is not in
+/// ARCHITECTURE.md, if an external dependency has no purpose in docs/dependencies.md, and if a pure crate is not pure.
 #[derive(clap::Args)]
 pub struct Arguments {}
 
-/// Holds two tables, each between two comments such as `<!-- layers:begin -->` and `<!-- layers:end -->`.
+/// Pages with a table each, between comments such as `<!-- layers:begin -->` and `<!-- layers:end -->`.
 const ARCHITECTURE: &str = "ARCHITECTURE.md";
+const DEPENDENCIES: &str = "docs/dependencies.md";
 
 /// Their programs must not mention a clock, a disk, a network, a thread or a random source.
 const PURE: &[&str] = &["tenure-core", "tenure-control", "tenure-device"];
@@ -39,12 +40,13 @@ struct Layer<'a> {
 
 impl<'a> Layer<'a> {
     fn parse(cells: &[&'a str]) -> Result<Self, TaskError> {
-        let [name, links, tests_link, reason] = *cells else {
+        let [name, _content, links, reason] = *cells else {
             return Err(TaskError::new(
                 format!("a row of the table of crates has {} cells: {}", cells.len(), cells.join(" | ")),
-                "a row has the crate, what it links, what only its tests link, and why it is a crate",
+                "a row has the crate, its content, the crates that it links, and why it is a crate",
             ));
         };
+        let (links, tests_link) = links.split_once("tests:").unwrap_or((links, ""));
         let names = |cell: &'a str| cell.split('`').skip(1).step_by(2).collect();
         Ok(Self { name: name.trim_matches('`'), links: names(links), tests_link: names(tests_link), reason })
     }
@@ -52,8 +54,7 @@ impl<'a> Layer<'a> {
 
 /// Checks everything that the two tables and the constants above promise.
 pub fn check(workspace: &Workspace) -> Result<(), TaskError> {
-    let text = workspace.shell.read_file(ARCHITECTURE)?;
-    let mut wrong = violations(&layers(&text)?, &workspace.packages);
+    let mut wrong = violations(&layers(&workspace.shell.read_file(ARCHITECTURE)?)?, &workspace.packages);
     wrong.extend(unlisted_externals(&workspace.packages));
     for name in PURE {
         for (path, text) in workspace.sources(&format!("crates/{name}/src"), &["rs"])? {
@@ -63,24 +64,26 @@ pub fn check(workspace: &Workspace) -> Result<(), TaskError> {
             }));
         }
     }
-    wrong.extend(dependency_table_errors(&rows(&text, "dependencies")?, &external(&workspace.packages)));
+    let text = workspace.shell.read_file(DEPENDENCIES)?;
+    let table = rows(&text, DEPENDENCIES, "dependencies")?;
+    wrong.extend(dependency_table_errors(&table, &external(&workspace.packages)));
     if wrong.is_empty() {
         return Ok(());
     }
     Err(TaskError::new(
-        format!("the crates are not as ARCHITECTURE.md describes them:\n  {}", wrong.join("\n  ")),
-        "remove the dependency or the call; for a new promise, change the table in ARCHITECTURE.md or the constants in \
-         xtask/src/layers.rs, and record the decision in docs/adr",
+        format!("the crates differ from the tables about them:\n  {}", wrong.join("\n  ")),
+        "remove the dependency or the call; for a new promise, change the table in ARCHITECTURE.md or in \
+         docs/dependencies.md, or the constants in xtask/src/layers.rs, and record the decision in docs/adr",
     ))
 }
 
-/// The cells of each row in the table called `name`, without its header.
-fn rows<'a>(text: &'a str, name: &str) -> Result<Vec<Vec<&'a str>>, TaskError> {
+/// The cells of each row in the table called `name` on `page`, without its header.
+fn rows<'a>(text: &'a str, page: &str, name: &str) -> Result<Vec<Vec<&'a str>>, TaskError> {
     let (begin, end) = (format!("<!-- {name}:begin -->"), format!("<!-- {name}:end -->"));
     let after_begin = text.split_once(&begin).map(|(_, rest)| rest);
     let Some((table, _)) = after_begin.and_then(|rest| rest.split_once(&end)) else {
         return Err(TaskError::new(
-            format!("ARCHITECTURE.md does not hold `{begin}` and, below it, `{end}`"),
+            format!("{page} does not have `{begin}` and, below it, `{end}`"),
             "put both comments around the table, each on a line of its own",
         ));
     };
@@ -89,7 +92,7 @@ fn rows<'a>(text: &'a str, name: &str) -> Result<Vec<Vec<&'a str>>, TaskError> {
 }
 
 fn layers(text: &str) -> Result<Vec<Layer<'_>>, TaskError> {
-    rows(text, "layers")?.iter().map(|cells| Layer::parse(cells)).collect()
+    rows(text, ARCHITECTURE, "layers")?.iter().map(|cells| Layer::parse(cells)).collect()
 }
 
 /// Where the table of crates and the Cargo.toml files differ, and what no table can allow.
@@ -98,7 +101,7 @@ fn violations(layers: &[Layer<'_>], packages: &[Package]) -> Vec<String> {
     for package in packages {
         let name = package.name.as_str();
         let Some(layer) = layers.iter().find(|layer| layer.name == name) else {
-            wrong.push(format!("{name} has no row"));
+            wrong.push(format!("{name} has no row in {ARCHITECTURE}"));
             continue;
         };
         if layer.reason.is_empty() {
@@ -169,26 +172,22 @@ fn external(packages: &[Package]) -> Vec<&str> {
     names
 }
 
-/// What is wrong with the table of dependencies: it has one row for each of `names`, with a purpose.
-fn dependency_table_errors(rows: &[Vec<&str>], names: &[&str]) -> Vec<String> {
-    let rows: Vec<_> = rows
-        .iter()
-        .map(|cells| {
-            let cell = |index: usize| cells.get(index).copied().unwrap_or_default();
-            (cell(0).trim_matches('`'), cell(1))
-        })
-        .collect();
+/// Errors of the table of external crates, which has one row for each of `names`, with a purpose.
+fn dependency_table_errors<'a>(rows: &[Vec<&'a str>], names: &[&str]) -> Vec<String> {
+    let name_and_purpose =
+        |cells: &Vec<&'a str>| (cells[0].trim_matches('`'), cells.get(1).copied().unwrap_or_default());
+    let rows: Vec<_> = rows.iter().map(name_and_purpose).collect();
     let missing = names.iter().filter(|name| !rows.iter().any(|(listed, _)| listed == *name));
-    let mut wrong: Vec<_> = missing.map(|name| format!("`{name}` has no line")).collect();
+    let mut wrong: Vec<_> = missing.map(|name| format!("`{name}` has no row in {DEPENDENCIES}")).collect();
     for (index, (name, purpose)) in rows.iter().enumerate() {
         if !names.contains(name) {
-            wrong.push(format!("`{name}` has a line, but no Cargo.toml names it"));
+            wrong.push(format!("`{name}` has a row in {DEPENDENCIES}, but no Cargo.toml names it"));
         }
         if purpose.is_empty() {
-            wrong.push(format!("the line of `{name}` does not say what it is for"));
+            wrong.push(format!("the row of `{name}` in {DEPENDENCIES} has no purpose"));
         }
         if rows[..index].iter().any(|(earlier, _)| earlier == name) {
-            wrong.push(format!("`{name}` has two lines"));
+            wrong.push(format!("`{name}` has two rows in {DEPENDENCIES}"));
         }
     }
     wrong
@@ -256,8 +255,8 @@ mod tests {
             package("testing/kit", &[("core", "normal"), ("server", "normal")]),
         ];
         let text = format!(
-            "<!-- layers:begin -->\n| crate | links | tests | why |\n|---|---|---|---|\n| `core` | – | – | pure |\n\
-             {row}\n| `kit` | `core`, `server` | – | a fixture |\n<!-- layers:end -->\n"
+            "<!-- layers:begin -->\n| crate | content | links | why |\n|---|---|---|---|\n| `core` | `a.rs` | – | pure |\n\
+             {row}\n| `kit` | servers | `core`, `server` | a fixture |\n<!-- layers:end -->\n"
         );
         violations(&layers(&text).expect("a table"), &packages)
     }
@@ -265,40 +264,36 @@ mod tests {
     #[test]
     fn dependencies_in_the_table_are_allowed() {
         let dependencies = [("core", "normal"), ("kit", "dev"), ("rustix", "normal")];
-        assert_eq!(server_violations(&dependencies, "| `server` | `core` | `kit` | why |"), [""; 0]);
+        assert_eq!(
+            server_violations(&dependencies, "| `server` | routes | `core`; tests: `kit` | why |"),
+            [""; 0]
+        );
     }
 
     #[test]
     fn product_crate_may_use_testing_crate_only_for_its_tests() {
         for kind in ["normal", "build"] {
             // Even a row that lists it does not allow it.
-            let wrong = server_violations(&[("kit", kind)], "| `server` | `kit` | – | why |");
+            let wrong = server_violations(&[("kit", kind)], "| `server` | routes | `kit` | why |");
             assert_eq!(wrong, ["server links kit, which is under testing/"]);
         }
     }
 
     #[test]
     fn differences_between_row_and_manifest_are_named() {
+        let unlisted = "core is a dependency of server; its row does not list it";
         for (dependencies, row, expected) in [
-            (
-                &[("core", "normal")][..],
-                "–  | – | why",
-                "core is a dependency of server; its row does not list it",
-            ),
-            (
-                &[("core", "build")],
-                "– | `core` | why",
-                "core is a dependency of server; its row does not list it",
-            ),
+            (&[("core", "normal")][..], "– | why", unlisted),
+            (&[("core", "build")], "tests: `core` | why", unlisted),
             (
                 &[("core", "dev")],
-                "– | – | why",
+                "– | why",
                 "core is a dependency of the tests of server; its row does not list it",
             ),
-            (&[], "`core` | – | why", "the row of server lists core; its Cargo.toml does not"),
-            (&[], "– | – | ", "the row of server does not say why it is a crate"),
+            (&[], "`core` | why", "the row of server lists core; its Cargo.toml does not"),
+            (&[], "– | ", "the row of server does not say why it is a crate"),
         ] {
-            let wrong = server_violations(dependencies, &format!("| `server` | {row} |"));
+            let wrong = server_violations(dependencies, &format!("| `server` | routes | {row} |"));
             assert_eq!(wrong.first().map(String::as_str), Some(expected), "{wrong:?}");
         }
     }
@@ -306,8 +301,8 @@ mod tests {
     #[test]
     fn crate_and_table_mismatches_are_named() {
         assert_eq!(
-            server_violations(&[], "| `gone` | – | – | why |"),
-            ["server has no row", "gone has a row, but is not in the workspace"]
+            server_violations(&[], "| `gone` | routes | – | why |"),
+            ["server has no row in ARCHITECTURE.md", "gone has a row, but is not in the workspace"]
         );
     }
 
@@ -332,7 +327,7 @@ mod tests {
     #[test]
     fn a_missing_comment_or_cell_is_named() {
         for text in ["", "<!-- layers:begin -->", "<!-- layers:end --> <!-- layers:begin -->"] {
-            let problem = rows(text, "layers").expect_err(text).to_string();
+            let problem = rows(text, ARCHITECTURE, "layers").expect_err(text).to_string();
             assert!(problem.contains("`<!-- layers:begin -->`"), "{problem}");
         }
         let text = "<!-- layers:begin -->\n| a | b |\n|---|---|\n| `x` | why |\n<!-- layers:end -->\n";
@@ -348,13 +343,16 @@ mod tests {
         };
         assert_eq!(wrong(&[&["`prost`", "stored events"], &["clap", "the command line"]]), [""; 0]);
         for (table, expected) in [
-            (&[&["`prost`", "stored events"][..]][..], "`clap` has no line"),
+            (&[&["`prost`", "stored events"][..]][..], "`clap` has no row in docs/dependencies.md"),
             (
                 &[&["prost", "a"], &["clap", "b"], &["tokio", "c"]],
-                "`tokio` has a line, but no Cargo.toml names it",
+                "`tokio` has a row in docs/dependencies.md, but no Cargo.toml names it",
             ),
-            (&[&["prost", "a"], &["clap", ""]], "the line of `clap` does not say what it is for"),
-            (&[&["prost", "a"], &["clap", "b"], &["`clap`", "c"]], "`clap` has two lines"),
+            (&[&["prost", "a"], &["clap", ""]], "the row of `clap` in docs/dependencies.md has no purpose"),
+            (
+                &[&["prost", "a"], &["clap", "b"], &["`clap`", "c"]],
+                "`clap` has two rows in docs/dependencies.md",
+            ),
         ] {
             assert_eq!(wrong(table), [expected]);
         }
