@@ -12,7 +12,7 @@ use thiserror::Error;
 /// Whether a lease that ends at `expires_at` is over at `now`. At equality it is dead.
 ///
 /// ```
-/// use tenure_core::rules::time::is_expired;
+/// use tenure_core::rules::is_expired;
 /// assert!(!is_expired(9, 10));
 /// assert!(is_expired(10, 10));
 /// ```
