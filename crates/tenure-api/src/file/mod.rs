@@ -10,7 +10,7 @@ pub use view::{
 };
 
 /// The agent session of a hook; the server finds the process itself.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct FileCaller {
     /// Agent kind, such as `claude`.

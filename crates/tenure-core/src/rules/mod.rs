@@ -111,7 +111,7 @@ pub fn check_signature_length(field: &'static str, signature: &[u8]) -> Result<(
 /// another, longer name under one id.
 ///
 /// ```
-/// use tenure_core::rules::names::stored_id;
+/// use tenure_core::rules::stored_id;
 /// assert_eq!(stored_id("deploy:prod"), "deploy:prod");
 /// let long = "x".repeat(129);
 /// let digest = stored_id(&long);

@@ -32,8 +32,8 @@ fn caller(watched: &SupervisorState) -> FileCaller {
         agent: "guard".to_owned(),
         session: naming.session.clone().unwrap_or_else(|| watched.own_name.clone()),
         subagent: naming.subagent.clone(),
-        parent: None,
         task: Some(watched.task.clone()),
+        ..FileCaller::default()
     }
 }
 

@@ -11,13 +11,7 @@ use tenure_hooks::parse_payload;
 use tenure_host::coding_agent::CodingAgent;
 
 fn ask() -> FileAcquireRequest {
-    let caller = FileCaller {
-        agent: "codex".to_owned(),
-        session: "9".to_owned(),
-        subagent: None,
-        parent: None,
-        task: None,
-    };
+    let caller = FileCaller { agent: "codex".to_owned(), session: "9".to_owned(), ..FileCaller::default() };
     FileAcquireRequest {
         speaker: caller,
         cwd: "/repo".to_owned(),

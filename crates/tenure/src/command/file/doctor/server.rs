@@ -104,9 +104,7 @@ impl ServerProbe {
             speaker: FileCaller {
                 agent: "guard".to_owned(),
                 session: new_session_name(),
-                subagent: None,
-                parent: None,
-                task: None,
+                ..FileCaller::default()
             },
             cwd: "/".to_owned(),
             paths: vec![text],

@@ -45,13 +45,8 @@ mod tests {
     use super::*;
 
     fn request() -> FileAcquireRequest {
-        let caller = FileCaller {
-            agent: "codex".to_owned(),
-            session: "s2".to_owned(),
-            subagent: None,
-            parent: None,
-            task: None,
-        };
+        let caller =
+            FileCaller { agent: "codex".to_owned(), session: "s2".to_owned(), ..FileCaller::default() };
         FileAcquireRequest {
             speaker: caller,
             cwd: "/repo".to_owned(),
