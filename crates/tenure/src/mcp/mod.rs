@@ -19,7 +19,6 @@ mod release;
 mod report;
 mod response;
 mod status;
-mod who;
 
 use std::sync::Arc;
 
@@ -83,7 +82,7 @@ impl Tools {
         vec![
             declare::tool(has_agent),
             status::tool(has_agent),
-            who::tool(),
+            status::resource_tool(),
             heartbeat::tool(has_agent),
             release::tool(has_agent),
             report::tool(has_agent),
@@ -159,7 +158,7 @@ impl ServerHandler for Tools {
         let result = match &*request.name {
             "declare" => declare::call(&call, arguments).await,
             "status" => status::call(&call, arguments).await,
-            "who" => who::call(&call, arguments).await,
+            "who" => status::call_resource(&call, arguments).await,
             "heartbeat" => heartbeat::call(&call, arguments).await,
             "release" => release::call(&call, arguments).await,
             "report" => report::call(&call, arguments).await,

@@ -1,13 +1,13 @@
-//! `status`: what an agent has, whatever it remembers.
+//! `status`: the leases, waits and touches of an agent. `who`: the holders of a resource and the agents that wait for it.
 
 use rmcp::model::{JsonObject, Tool, ToolAnnotations};
 use serde::Deserialize;
-use serde_json::json;
-use tenure_api::{AgentLeaseIds, AgentView, ReconcileResult};
+use serde_json::{Value, json};
+use tenure_api::{AgentLeaseIds, AgentView, ReconcileResult, ResourceState};
 use tenure_client::Code;
 
 use super::ToolCall;
-use super::arguments::{leases_property, schema};
+use super::arguments::{ResourceArgument, leases_property, resource_name, schema};
 use super::response::{
     ToolError, ToolResponse, format_names, heartbeat_interval, lease_line, seconds, wait_line,
 };
@@ -111,6 +111,51 @@ fn with_truth(response: ToolResponse, truth: &ReconcileResult) -> ToolResponse {
         .line("Of the leases that you named:")
         .lines(lines)
         .field("reconciled", serde_json::to_value(&truth.leases).unwrap_or_default())
+}
+
+pub fn resource_tool() -> Tool {
+    let mut whole = schema(Value::Object(ResourceArgument::object_properties()), &[], true);
+    if let Some(Value::Object(properties)) = whole.get_mut("properties") {
+        properties.remove("agent_id");
+    }
+    let description = "Ask who has a file or another resource right now, or something that overlaps it, and who waits \
+        for it. It changes nothing and gives you nothing: to get it, call `declare`, which also says who is in the way.";
+    Tool::new("who", description, whole)
+        .with_annotations(ToolAnnotations::with_title("Who has it?").read_only(true).open_world(false))
+}
+
+pub async fn call_resource(
+    call: &ToolCall<'_>,
+    mut arguments: JsonObject,
+) -> Result<ToolResponse, ToolError> {
+    // Anybody may ask; who says who it is does no harm.
+    arguments.remove("agent_id");
+    let touching: ResourceArgument = call.read(arguments)?;
+    let resource = resource_name(&touching.object(call.paths)?);
+    let state = call.client.resource_state(&resource).await?;
+    Ok(resource_response(&state))
+}
+
+fn resource_response(state: &ResourceState) -> ToolResponse {
+    let response = ToolResponse::with_data(state);
+    let resource = &state.resource;
+    let response = if state.leases.is_empty() {
+        response.line(&format!("Nobody has {resource} or anything that overlaps it."))
+    } else {
+        let lines = state.leases.iter().map(|lease| {
+            let remaining = format_short(lease.remaining_ms);
+            format!(
+                "- {} has {} ({}), for {remaining} more unless it sends a heartbeat",
+                lease.agent_id, lease.resource, lease.predicate
+            )
+        });
+        response.line(&format!("{resource} is taken:")).lines(lines)
+    };
+    if state.waiting.is_empty() {
+        response.line("Nobody waits for it.")
+    } else {
+        response.line(&format!("Waiting, the next one first: {}.", format_names(&state.waiting)))
+    }
 }
 
 #[cfg(test)]
