@@ -5,12 +5,14 @@ mod agents;
 mod agents_disconnect;
 mod agents_restart;
 mod hold;
-mod keepalive_deadline;
-mod keepalive_harness;
-mod keepalive_network;
-mod keepalive_random;
-mod keepalive_retry;
-mod keepalive_stop;
 mod queue_wait;
 mod requests;
 mod tls;
+mod keepalive {
+    mod deadline;
+    pub mod harness;
+    mod network;
+    pub mod random;
+    mod retry;
+    mod stop;
+}

@@ -9,7 +9,7 @@ use tenure_core::kernel::{
 };
 use tenure_core::lease::ReleaseReason;
 
-use crate::kernel_codec::{TYPES, encode_record};
+use crate::kernel::codec::{TYPES, encode_record};
 
 /// One event of each kind, in the order of [`TYPES`], with every field set.
 pub fn one_event_of_each_kind() -> Vec<Event> {

@@ -9,9 +9,9 @@ use tenure_core::kernel::{
 use tenure_core::lease::ReleaseReason;
 use tenure_core::rules::is_stored_verbatim;
 
-use crate::kernel_files_strategies::file_event;
-use crate::kernel_strategies::{cause, holder, mode, principal, resource, wait_end};
-use crate::kernel_work_strategies::work_event;
+use crate::files::strategies::file_event;
+use crate::kernel::strategies::{cause, holder, mode, principal, resource, wait_end};
+use crate::work::strategies::work_event;
 
 /// Names and numbers that meet, for a state to take or to refuse.
 pub fn plausible_event() -> impl Strategy<Value = Event> {

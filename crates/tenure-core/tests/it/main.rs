@@ -1,63 +1,77 @@
 //! One integration binary: what the crate promises, from outside.
 
-mod intent_session_fixture;
-mod intent_session_model;
-mod kernel_admission;
-mod kernel_agents_admission;
-mod kernel_agents_compatibility;
-mod kernel_agents_limits;
-mod kernel_agents_model;
-mod kernel_agents_priority;
-mod kernel_agents_properties;
-mod kernel_agents_steps;
-mod kernel_agents_time;
-mod kernel_agents_wait_die;
-mod kernel_alternatives;
-mod kernel_apply;
-mod kernel_apply_errors;
-mod kernel_checkpoint_damage;
-mod kernel_checkpoint_golden;
-mod kernel_checkpoint_round_trip;
-mod kernel_codec;
-mod kernel_combined_effects;
-mod kernel_deadlock;
 mod kernel_event_golden;
 mod kernel_event_strategies;
-mod kernel_expected_outcome;
-mod kernel_files;
-mod kernel_files_admin;
-mod kernel_files_apply_errors;
-mod kernel_files_cycles;
-mod kernel_files_encoding;
-mod kernel_files_limits;
-mod kernel_files_model;
-mod kernel_files_properties;
-mod kernel_files_release;
-mod kernel_files_strategies;
-mod kernel_idempotency;
-mod kernel_intent_sessions;
-mod kernel_intent_sessions_encoding;
-mod kernel_intent_sessions_properties;
-mod kernel_intent_sessions_transitions;
-mod kernel_intent_sessions_worker;
-mod kernel_invalid_input;
-mod kernel_leases;
-mod kernel_model;
-mod kernel_overflow;
-mod kernel_overlap;
-mod kernel_properties;
-mod kernel_queue;
-mod kernel_strategies;
-mod kernel_wait_graph;
-mod kernel_work;
-mod kernel_work_fixture;
-mod kernel_work_properties;
-mod kernel_work_strategies;
-mod lease_arbitrary_bytes;
-mod lease_checkpoints;
-mod lease_examples;
-mod lease_sequences;
-mod lease_strategies;
 mod scenario;
 mod scenario_agents;
 mod scenario_files;
+mod agents {
+    mod admission;
+    mod compatibility;
+    mod limits;
+    pub mod model;
+    mod priority;
+    mod properties;
+    pub mod steps;
+    mod time;
+    mod wait_die;
+}
+mod checkpoint {
+    pub mod damage;
+    mod golden;
+    pub mod round_trip;
+}
+mod files {
+    mod admin;
+    mod apply_errors;
+    mod cycles;
+    pub mod encoding;
+    mod limits;
+    pub mod model;
+    mod properties;
+    mod release;
+    pub mod strategies;
+}
+mod intents {
+    pub mod fixture;
+    pub mod model;
+    mod sessions;
+    pub mod sessions_encoding;
+    mod sessions_properties;
+    mod sessions_transitions;
+    mod sessions_worker;
+}
+mod kernel {
+    mod admission;
+    mod alternatives;
+    pub mod apply;
+    mod apply_errors;
+    pub mod codec;
+    mod combined_effects;
+    mod deadlock;
+    pub mod expected_outcome;
+    mod files;
+    mod idempotency;
+    mod invalid_input;
+    mod leases;
+    pub mod model;
+    mod overflow;
+    mod overlap;
+    mod properties;
+    mod queue;
+    pub mod strategies;
+    pub mod wait_graph;
+    mod work;
+}
+mod lease {
+    mod arbitrary_bytes;
+    mod checkpoints;
+    mod examples;
+    mod sequences;
+    pub mod strategies;
+}
+mod work {
+    pub mod fixture;
+    mod properties;
+    pub mod strategies;
+}

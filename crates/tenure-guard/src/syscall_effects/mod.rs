@@ -1,9 +1,9 @@
 //! What a system call would change: from a call that waits to the files that it means, as its process sees them.
 //!
 //! ```text
-//! read      which names a call changes, and what it does to each
-//! sight     the whole path that such a name means to that process, from where we are
-//! place     what is there, by its real path; nothing is changed and nothing is created
+//! decode        which names a call changes, and what it does to each
+//! process_view  the whole path that such a name means to that process, from where we are
+//! path_lookup   what is there, by its real path; nothing is changed and nothing is created
 //! ```
 
 mod decode;

@@ -7,7 +7,7 @@ use proptest::prelude::*;
 use tenure_host::blame::{AgentAuthor, AttributionStore, LineAttribution, LineAuthor};
 use tenure_host::git::head_content;
 
-use crate::git_support::Repository;
+use crate::git::support::Repository;
 
 fn author(session: &str, at: u64) -> AgentAuthor {
     AgentAuthor { session: session.to_owned(), agent: "claude".to_owned(), at, task: None }

@@ -9,7 +9,7 @@ use tenure_host::git;
 use tenure_host::paths::work_tree_of;
 use tenure_host::watch::{ChangeKind, TreeChange, TreeWatch};
 
-use crate::git_support::{Repository, paths};
+use crate::git::support::{Repository, paths};
 
 fn watched(repository: &Repository) -> TreeWatch {
     TreeWatch::open(&work_tree_of(&repository.root).unwrap().unwrap()).unwrap()
@@ -193,7 +193,7 @@ fn ignored_folders_git_folders_and_nested_repositories_are_not_watched() {
     repository.git(&["add", "--force", "kept/known"]);
     repository.write("target/debug/deps/x", "text");
     fs::create_dir(repository.root.join("inner")).unwrap();
-    crate::git_support::git_in(&repository.root.join("inner"), &["init", "--quiet"]);
+    crate::git::support::git_in(&repository.root.join("inner"), &["init", "--quiet"]);
     let mut watch = watched(&repository);
     assert_eq!(watch.coverage().folders, 2, "the root, and `kept`: git knows what is in it");
     repository.write("target/debug/deps/x", "more");

@@ -6,7 +6,7 @@ use std::process::Command;
 use tenure_host::paths::work_tree_of;
 use tenure_host::watch::{TreeWatch, WatchCoverage};
 
-use crate::git_support::Repository;
+use crate::git::support::Repository;
 
 /// How many folders the system lets this very program watch, when it is run as a child.
 const LIMITED: &str = "TENURE_TEST_WATCHES";

@@ -6,19 +6,23 @@ mod conformance;
 mod copies;
 mod damage;
 mod expected_ledger;
-mod faulty_crashes;
-mod faulty_ignored_syncs;
-mod faulty_space;
-mod faulty_syncs;
 mod ledger_suite;
 mod read_only;
 mod reopen;
-mod signing_batch_signature;
-mod signing_fixtures;
-mod signing_key_file;
-mod signing_keyring;
-mod signing_leaf;
-mod signing_merkle;
-mod signing_passport;
-mod signing_work_leases;
 mod torn_writes;
+mod faulty {
+    mod crashes;
+    mod ignored_syncs;
+    mod space;
+    mod syncs;
+}
+mod signing {
+    mod batch_signature;
+    pub mod fixtures;
+    mod key_file;
+    mod keyring;
+    mod leaf;
+    mod merkle;
+    mod passport;
+    mod work_leases;
+}

@@ -1,87 +1,25 @@
 //! The real program.
 
-mod agents_commands;
-mod agents_ledger;
-mod agents_stress;
 mod clock_changes;
 mod command_line_interface;
 mod control_commands;
 mod corruption;
-mod doctor;
-mod doctor_fixture;
-mod doctor_settings;
-mod doctor_system;
 mod fault_injection;
-mod files_admin;
-mod files_bad_input;
-mod files_child_processes;
-mod files_commands;
-mod files_commits;
-mod files_contention;
-mod files_default_timeouts;
-mod files_idle_release;
-mod files_owner_exit;
-mod files_payloads;
-mod files_repositories;
-mod files_shells;
-mod files_stale_content;
-mod files_subagents;
 mod full_disk;
 #[path = "../../../tenure-api/tests/it/golden.rs"]
 mod golden;
-mod guard_attribution;
-mod guard_crowd;
-mod guard_git;
-mod guard_repositories;
-mod guard_stale_content;
-mod guard_syscalls;
-mod guard_temporary_files;
-mod guard_terminal;
-mod guard_transparency;
-mod guard_unusual_environments;
-mod guard_write_scripts;
-mod histories;
-mod histories_client;
-mod histories_fixture;
-mod histories_parse;
-mod hook_daemon;
-mod hook_denials;
-mod hook_retry;
 mod idle_connections;
-mod intents_acceptance;
-mod intents_chaos;
-mod intents_checks_self_test;
-mod intents_commands;
-mod intents_configuration;
-mod intents_example;
-mod intents_kill;
-mod intents_ledger;
 mod kill_at_each_syscall;
 mod kill_under_load;
 mod lease_commands;
-mod ledger_commands;
-mod ledger_forgery;
-mod ledger_recorder;
 mod log_command;
-mod mcp_agents;
-mod mcp_client;
-mod mcp_http;
-mod mcp_startup;
 mod no_secrets;
 mod passports;
 mod pruned_ledger;
 mod readme;
-mod real_agent_fixture;
-mod real_agent_process;
-mod real_agents;
-mod real_shells;
 mod recorded_ledgers;
 mod replay_command;
 mod revoked_token;
-mod run_command;
-mod run_lease_loss;
-mod run_overlap;
-mod run_terminal;
 mod scripted_model;
 mod scripted_model_protocols;
 mod second_server;
@@ -95,6 +33,92 @@ mod sync_failure;
 mod tls;
 mod verify_command;
 mod work_commands;
-mod worker_crashes;
-mod worker_leases;
-mod worker_pipelines;
+mod agents {
+    mod commands;
+    pub mod ledger;
+    mod stress;
+}
+mod doctor {
+    pub mod basics;
+    pub mod fixture;
+    mod settings;
+    mod system;
+}
+mod files {
+    mod admin;
+    mod bad_input;
+    mod child_processes;
+    mod commands;
+    mod commits;
+    mod contention;
+    mod default_timeouts;
+    mod idle_release;
+    mod owner_exit;
+    mod payloads;
+    mod repositories;
+    mod shells;
+    mod stale_content;
+    mod subagents;
+}
+mod guard {
+    mod attribution;
+    mod crowd;
+    mod git;
+    mod repositories;
+    mod stale_content;
+    mod syscalls;
+    mod temporary_files;
+    mod terminal;
+    mod transparency;
+    mod unusual_environments;
+    pub mod write_scripts;
+}
+mod histories {
+    pub mod basics;
+    pub mod client;
+    pub mod fixture;
+    pub mod parse;
+}
+mod hook {
+    mod daemon;
+    mod denials;
+    mod retry;
+}
+mod intents {
+    mod acceptance;
+    mod chaos;
+    mod checks_self_test;
+    mod commands;
+    mod configuration;
+    mod example;
+    mod kill;
+    pub mod ledger;
+}
+mod ledger {
+    mod commands;
+    mod forgery;
+    mod recorder;
+}
+mod mcp {
+    mod agents;
+    pub mod client;
+    mod http;
+    mod startup;
+}
+mod real {
+    pub mod agent_fixture;
+    pub mod agent_process;
+    mod agents;
+    mod shells;
+}
+mod run {
+    mod command;
+    mod lease_loss;
+    mod overlap;
+    pub mod terminal;
+}
+mod worker {
+    mod crashes;
+    mod leases;
+    mod pipelines;
+}
