@@ -5,37 +5,37 @@ use serde_json::{Map, Value};
 use utoipa::ToSchema;
 
 /// Request to start or stop a stream.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, ToSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct IntentRequest {
     /// Intent type: `stream.start` (default) or `stream.stop`.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(pattern = "^stream\\.(start|stop)$")]
     pub r#type: Option<String>,
     /// Channel to start, unless a recording is named.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(min_length = 1, max_length = 1_024, example = "1:0:19:283D:3FB:1:C00000:0:0:0:")]
     pub service_ref: Option<String>,
     /// Recording to start.
-    #[serde(rename = "recordingID", skip_serializing_if = "Option::is_none")]
+    #[serde(rename = "recordingID", default, skip_serializing_if = "Option::is_none")]
     #[schema(min_length = 1, max_length = 1_024)]
     pub recording_id: Option<String>,
     /// Stream profile, required to start.
-    #[serde(rename = "profileID", skip_serializing_if = "Option::is_none")]
+    #[serde(rename = "profileID", default, skip_serializing_if = "Option::is_none")]
     #[schema(min_length = 1, max_length = 1_024, example = "hd")]
     pub profile_id: Option<String>,
     /// Start position in a recording in milliseconds.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub start_ms: Option<u64>,
     /// Pipeline parameters, part of the session's identity.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub params: Option<Map<String, Value>>,
     /// Correlation id for the caller's logs.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(max_length = 1_024)]
     pub correlation_id: Option<String>,
     /// Session to stop.
-    #[serde(rename = "session_id", skip_serializing_if = "Option::is_none")]
+    #[serde(rename = "session_id", default, skip_serializing_if = "Option::is_none")]
     pub session_id: Option<String>,
 }
 

@@ -14,6 +14,7 @@ mod intent;
 mod lease;
 mod problem;
 mod request;
+pub mod strict;
 mod work;
 mod worker;
 

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 /// Request to acquire a lease.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct AcquireRequest {
     /// Resource to lease, `domain:name`.
@@ -20,15 +20,15 @@ pub struct AcquireRequest {
     #[schema(minimum = 1_000, maximum = 86_400_000, example = 30_000)]
     pub ttl_ms: u64,
     /// Lease mode: `exclusive` (default) or `shared`.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(pattern = "^(exclusive|shared)$")]
     pub mode: Option<String>,
     /// Maximum wait in milliseconds, from 0 (no wait) to 86400000.
-    #[serde(skip_serializing_if = "is_zero")]
+    #[serde(default, skip_serializing_if = "is_zero")]
     #[schema(maximum = 86_400_000)]
     pub wait_ms: u64,
     /// Labels of the lease: at most 32, each part at most 256 bytes.
-    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub labels: BTreeMap<String, String>,
 }
 
@@ -47,31 +47,31 @@ impl AcquireRequest {
 }
 
 /// Request to renew a lease. It has no `Debug`, because of the token.
-#[derive(Clone, PartialEq, Eq, Serialize, ToSchema)]
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct RenewalRequest {
     /// Lease token returned by acquire.
     pub token: String,
     /// New TTL in milliseconds, from 1000 to 86400000.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(minimum = 1_000, maximum = 86_400_000)]
     pub ttl_ms: Option<u64>,
 }
 
 /// Request to release a lease. It has no `Debug`, because of the token.
-#[derive(Clone, PartialEq, Eq, Serialize, ToSchema)]
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ReleaseRequest {
     /// Lease token returned by acquire.
     pub token: String,
     /// Reason: `COMPLETED` (default), `ABORTED` or `VOLUNTARY`.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(pattern = "^(COMPLETED|ABORTED|VOLUNTARY)$")]
     pub reason: Option<String>,
 }
 
 /// Request to acquire several leases atomically.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct BatchAcquireRequest {
     /// From 1 to 256 requests with one holder and one `waitMs`.
@@ -80,7 +80,7 @@ pub struct BatchAcquireRequest {
 }
 
 /// Request to transfer a lease. It has no `Debug`, because of the token.
-#[derive(Clone, PartialEq, Eq, Serialize, ToSchema)]
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct TransferRequest {
     /// Lease token returned by acquire.
@@ -91,19 +91,19 @@ pub struct TransferRequest {
 }
 
 /// Request to change the mode of a lease. It has no `Debug`, because of the token.
-#[derive(Clone, PartialEq, Eq, Serialize, ToSchema)]
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ModeChangeRequest {
     /// Lease token returned by acquire.
     pub token: String,
     /// New mode: by default `exclusive` for upgrade, `shared` for downgrade.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(pattern = "^(exclusive|shared)$")]
     pub mode: Option<String>,
 }
 
 /// Request to revoke a lease.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct RevocationRequest {
     /// Reason recorded in the ledger.
@@ -111,7 +111,7 @@ pub struct RevocationRequest {
 }
 
 /// Request to create an API token.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct ApiTokenRequest {
     /// Unique token name, also the principal, from 1 to 128 bytes.
@@ -119,10 +119,10 @@ pub struct ApiTokenRequest {
     /// API scopes: `leases:read`, `leases:write`, `control:write`, `v3:write`, `admin`.
     pub scopes: Vec<String>,
     /// Permitted resource prefixes, at most 64; empty permits all.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub resources: Vec<String>,
     /// Lifetime in milliseconds, from 1 to 3153600000000; default unlimited.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expires_in_ms: Option<u64>,
 }
 

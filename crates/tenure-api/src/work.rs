@@ -48,29 +48,29 @@ pub struct Budget {
 }
 
 /// Limits of a work budget: omitted limits are unlimited.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, ToSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct BudgetLimits {
     /// Maximum number of agent runs.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(maximum = 9_007_199_254_740_991_u64)]
     pub episodes: Option<u64>,
     /// Maximum number of tool calls.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(maximum = 9_007_199_254_740_991_u64)]
     pub tool_calls: Option<u64>,
     /// Maximum number of tokens read and written.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(maximum = 9_007_199_254_740_991_u64)]
     pub tokens: Option<u64>,
     /// Maximum running time in milliseconds.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(maximum = 9_007_199_254_740_991_u64)]
     pub duration_ms: Option<u64>,
 }
 
 /// Request to claim work.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct WorkClaimRequest {
     /// Work id: the leased resource is `work:` and this id.
@@ -80,22 +80,22 @@ pub struct WorkClaimRequest {
     #[schema(min_length = 1, max_length = 128, example = "planner")]
     pub actor_id: String,
     /// TTL in milliseconds, from 1000 to 86400000, default 60000.
-    #[serde(rename = "ttlMs", skip_serializing_if = "Option::is_none")]
+    #[serde(rename = "ttlMs", default, skip_serializing_if = "Option::is_none")]
     #[schema(minimum = 1_000, maximum = 86_400_000)]
     pub ttl_ms: Option<u64>,
     /// Scope of the lease, default unlimited.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub scope: Option<WorkScope>,
     /// Budget limits, default unlimited.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub budget: Option<BudgetLimits>,
     /// Labels of the lease: at most 32, each part at most 256 bytes.
-    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub labels: BTreeMap<String, String>,
 }
 
 /// Request to renew a work lease. It has no `Debug`, because of the token.
-#[derive(Clone, PartialEq, Eq, Serialize, ToSchema)]
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct WorkRenewalRequest {
     /// Id of the lease.
@@ -103,13 +103,13 @@ pub struct WorkRenewalRequest {
     /// Lease token returned by claim or derive.
     pub token: String,
     /// New TTL in milliseconds, from 1000 to 86400000.
-    #[serde(rename = "ttlMs", skip_serializing_if = "Option::is_none")]
+    #[serde(rename = "ttlMs", default, skip_serializing_if = "Option::is_none")]
     #[schema(minimum = 1_000, maximum = 86_400_000)]
     pub ttl_ms: Option<u64>,
 }
 
 /// Request to release a work lease. It has no `Debug`, because of the token.
-#[derive(Clone, PartialEq, Eq, Serialize, ToSchema)]
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct WorkReleaseRequest {
     /// Id of the lease.
@@ -117,13 +117,13 @@ pub struct WorkReleaseRequest {
     /// Lease token returned by claim or derive.
     pub token: String,
     /// Reason: `COMPLETED` (default), `ABORTED` or `VOLUNTARY`.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(pattern = "^(COMPLETED|ABORTED|VOLUNTARY)$")]
     pub reason: Option<String>,
 }
 
 /// Request to derive a work lease. It has no `Debug`, because of the token.
-#[derive(Clone, PartialEq, Eq, Serialize, ToSchema)]
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct WorkDerivationRequest {
     /// Id of the parent lease.
@@ -141,14 +141,14 @@ pub struct WorkDerivationRequest {
     #[schema(minimum = 1_000, maximum = 86_400_000)]
     pub ttl_ms: u64,
     /// Scope within the parent's, by default the same.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub scope: Option<WorkScope>,
     /// Budget taken from the parent permanently; omitted amounts are 0.
     pub budget: Budget,
 }
 
 /// Request to spend budget, all amounts or none. It has no `Debug`, because of the token.
-#[derive(Clone, PartialEq, Eq, Serialize, ToSchema)]
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct WorkSpendRequest {
     /// Id of the lease.
@@ -156,40 +156,40 @@ pub struct WorkSpendRequest {
     /// Lease token returned by claim or derive.
     pub token: String,
     /// Number of agent runs.
-    #[serde(skip_serializing_if = "is_zero")]
+    #[serde(default, skip_serializing_if = "is_zero")]
     #[schema(maximum = 9_007_199_254_740_991_u64, required = false)]
     pub episodes: u64,
     /// Number of tool calls.
-    #[serde(rename = "toolCalls", skip_serializing_if = "is_zero")]
+    #[serde(rename = "toolCalls", default, skip_serializing_if = "is_zero")]
     #[schema(maximum = 9_007_199_254_740_991_u64, required = false)]
     pub tool_calls: u64,
     /// Number of tokens read and written.
-    #[serde(skip_serializing_if = "is_zero")]
+    #[serde(default, skip_serializing_if = "is_zero")]
     #[schema(maximum = 9_007_199_254_740_991_u64, required = false)]
     pub tokens: u64,
     /// Running time in milliseconds.
-    #[serde(rename = "durationMs", skip_serializing_if = "is_zero")]
+    #[serde(rename = "durationMs", default, skip_serializing_if = "is_zero")]
     #[schema(maximum = 9_007_199_254_740_991_u64, required = false)]
     pub duration_ms: u64,
     /// Purpose, checked against the scope.
-    #[serde(rename = "for", skip_serializing_if = "Option::is_none")]
+    #[serde(rename = "for", default, skip_serializing_if = "Option::is_none")]
     pub purpose: Option<SpendPurpose>,
 }
 
 /// The purpose of spending: omitted fields are not checked.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, ToSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct SpendPurpose {
     /// Id of the work.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(min_length = 1, max_length = 256)]
     pub work_id: Option<String>,
     /// Tool that is used.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(min_length = 1, max_length = 256)]
     pub tool: Option<String>,
     /// Namespace that is accessed.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(min_length = 1, max_length = 256)]
     pub namespace: Option<String>,
 }

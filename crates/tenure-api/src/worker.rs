@@ -6,7 +6,7 @@ use utoipa::ToSchema;
 use crate::intent::IntentSessionView;
 
 /// Request to acquire or renew the worker's leader lock.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct LeaderLockRequest {
     /// Worker id: `worker:BOOT:NAMESPACE:PID:START`.
@@ -15,7 +15,7 @@ pub struct LeaderLockRequest {
     #[schema(minimum = 1_000, maximum = 86_400_000)]
     pub ttl_ms: u64,
     /// Id of a dead worker on this machine, whose leader lock is revoked.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub dead: Option<String>,
 }
 
@@ -32,7 +32,7 @@ pub struct LeaderLockGrant {
 }
 
 /// Request for changed sessions.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct IntentSessionChangesRequest {
     /// Fence of the leader lock.
@@ -40,7 +40,7 @@ pub struct IntentSessionChangesRequest {
     /// Last known revision, 0 for all active sessions.
     pub since: u64,
     /// Maximum wait in milliseconds, from 0 to 60000.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(maximum = 60_000)]
     pub wait_ms: Option<u64>,
 }
@@ -58,7 +58,7 @@ pub struct IntentSessionChanges {
 }
 
 /// Request to take a session and its leases.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct IntentSessionTakeRequest {
     /// Fence of the leader lock.
@@ -75,7 +75,7 @@ pub struct IntentSessionTakeRequest {
 }
 
 /// Report that a session's pipeline runs.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct IntentSessionRunningReport {
     /// Fence of the leader lock.
@@ -88,7 +88,7 @@ pub struct IntentSessionRunningReport {
 }
 
 /// Report that a session's pipeline ended.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct IntentSessionFinishRequest {
     /// Fence of the leader lock.
@@ -101,7 +101,7 @@ pub struct IntentSessionFinishRequest {
     #[schema(pattern = "^R_(PIPELINE_EXITED|PIPELINE_FAILED|STOPPED|LEASE_EXPIRED|WORKER_STOPPED)$")]
     pub reason: String,
     /// Detail for the operator.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub detail: Option<String>,
 }
 
@@ -138,7 +138,7 @@ pub struct IntentSessionLeases {
 }
 
 /// Request to renew the leader lock and session leases.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct IntentSessionRenewalRequest {
     /// Fence of the leader lock.
@@ -178,7 +178,7 @@ pub struct IntentSessionRenewal {
 }
 
 /// Request to end sessions whose processes and worker are gone.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct IntentSessionWipeRequest {
     /// Fence of the leader lock.
@@ -196,7 +196,7 @@ pub struct WipeResult {
 }
 
 /// Request to release the leader lock.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ToSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct LeaderLockReleaseRequest {
     /// Fence of the leader lock.

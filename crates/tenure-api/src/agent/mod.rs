@@ -13,7 +13,7 @@ pub use state::{
 use utoipa::ToSchema;
 
 /// Request for all resources that an agent is about to touch.
-#[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Manifest {
     /// Id of the agent session.
@@ -26,29 +26,29 @@ pub struct Manifest {
     #[schema(min_items = 1, max_items = 256)]
     pub intents: Vec<ManifestIntent>,
     /// TTL in milliseconds, from 1000, reduced to the configured maximum.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(minimum = 1_000, example = 60_000)]
     pub ttl: Option<u64>,
     /// Start of the attempt in milliseconds: the smaller, the higher the priority. Default: smallest intent
     /// timestamp.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub priority_timestamp: Option<u64>,
     /// Maximum wait in milliseconds, from 1.
-    #[serde(rename = "waitTimeoutMs", skip_serializing_if = "Option::is_none")]
+    #[serde(rename = "waitTimeoutMs", default, skip_serializing_if = "Option::is_none")]
     #[schema(minimum = 1)]
     pub wait_timeout_ms: Option<u64>,
 }
 
 /// One intended access.
-#[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ManifestIntent {
     /// Agent's id for the intent.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(max_length = 256)]
     pub id: Option<String>,
     /// Agent's description of the actor.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(max_length = 4_096)]
     pub subject: Option<String>,
     /// Requested access mode.
@@ -57,20 +57,20 @@ pub struct ManifestIntent {
     /// Object to access.
     pub object: ManifestObject,
     /// Time of the intent in milliseconds.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timestamp: Option<u64>,
     /// Agent's confidence, from 0 to 1, without effect.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(minimum = 0, maximum = 1)]
     pub confidence: Option<f64>,
     /// Session id, if sent equal to the manifest's.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(max_length = 256)]
     pub session_id: Option<String>,
 }
 
 /// An object that an agent is about to touch: the resource `TYPE:path`.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ManifestObject {
     /// Type: `FILE`, `SYMBOL`, `API_ENDPOINT`, `DATABASE_TABLE` or `CONFIG_KEY`.
@@ -143,7 +143,7 @@ pub struct AgentLease {
 }
 
 /// An agent and leases to renew, release or reconcile.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct AgentLeaseIds {
     /// Id of the agent.

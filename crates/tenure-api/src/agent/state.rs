@@ -6,7 +6,7 @@ use utoipa::ToSchema;
 use super::{AgentLease, ManifestIntent};
 
 /// A report of an agent's state.
-#[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct AgentStateReport {
     /// Id of the agent session.
@@ -19,12 +19,12 @@ pub struct AgentStateReport {
     )]
     pub state: String,
     /// Digest remembered across a process restart.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub digest: Option<StateDigest>,
 }
 
 /// An agent's memory from before its process restarted.
-#[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct StateDigest {
     /// Digest version, always `1.0`.
@@ -37,7 +37,7 @@ pub struct StateDigest {
 }
 
 /// The identity of an agent before a restart.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct DigestIdentity {
     /// Id of the agent.
@@ -49,7 +49,7 @@ pub struct DigestIdentity {
 }
 
 /// The progress of an agent before a restart.
-#[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct DigestRecovery {
     /// Last reported state.
@@ -141,7 +141,7 @@ pub struct AgentList {
 }
 
 /// A report of resources that an agent touches or was seen to touch.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ResourceTouchReport {
     /// Resources with access modes, from 1 to 1024.

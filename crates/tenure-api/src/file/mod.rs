@@ -10,7 +10,7 @@ pub use view::{
 };
 
 /// The agent session of a hook; the server finds the process itself.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, ToSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct FileCaller {
     /// Agent kind, such as `claude`.
@@ -20,15 +20,15 @@ pub struct FileCaller {
     #[schema(min_length = 1, max_length = 128)]
     pub session: String,
     /// Agent's name for the subagent, if any.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(min_length = 1, max_length = 128)]
     pub subagent: Option<String>,
     /// Parent subagent or session, by default the session.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(min_length = 1, max_length = 128)]
     pub parent: Option<String>,
     /// Description of the task.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(max_length = 400)]
     pub task: Option<String>,
 }
@@ -54,7 +54,7 @@ pub struct FileOwner {
 }
 
 /// Request to change files.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct FileAcquireRequest {
     /// Session of the agent.
@@ -74,7 +74,7 @@ pub struct FileAcquireRequest {
     #[serde(default)]
     pub whole: bool,
     /// For `tenure guard`: pid of the changing process, a descendant of the guard.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(minimum = 1)]
     pub process: Option<u32>,
     /// For `tenure guard`: whether the process that started the changing one is gone.
@@ -87,7 +87,7 @@ pub struct FileAcquireRequest {
 }
 
 /// The kind of an agent's event.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ToSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum FileEventKind {
     /// The agent is active.
@@ -109,7 +109,7 @@ pub enum FileEventKind {
 }
 
 /// A report of an agent's event.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct FileEventReport {
     /// Session of the agent.
@@ -117,7 +117,7 @@ pub struct FileEventReport {
     /// Kind of event.
     pub event: FileEventKind,
     /// Absolute base of relative paths.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(max_length = 4096)]
     pub cwd: Option<String>,
     /// Files of the event, at most 1000.
@@ -125,13 +125,13 @@ pub struct FileEventReport {
     #[schema(max_items = 1000)]
     pub paths: Vec<String>,
     /// Detail for the operator.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(max_length = 400)]
     pub detail: Option<String>,
 }
 
 /// A report of a git commit.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct CommitReport {
     /// Absolute path of the working tree.
@@ -145,13 +145,13 @@ pub struct CommitReport {
     #[schema(max_items = 10_000)]
     pub dirty: Vec<String>,
     /// Session named by the committing process, by default its agent's latest.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(max_length = 128)]
     pub session: Option<String>,
 }
 
 /// Request to check staged files for other owners.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct StagedFilesRequest {
     /// Absolute path of the working tree.
@@ -161,13 +161,13 @@ pub struct StagedFilesRequest {
     #[schema(max_items = 10_000)]
     pub paths: Vec<String>,
     /// Session named by the committing process, by default its agent's latest.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(max_length = 128)]
     pub session: Option<String>,
 }
 
 /// Request to give a file to a session.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct FileGiveRequest {
     /// Absolute path of the file.
@@ -179,7 +179,7 @@ pub struct FileGiveRequest {
 }
 
 /// Request to force the release of a file.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct FileForceReleaseRequest {
     /// Absolute path of the file.

@@ -30,7 +30,7 @@ pub(super) use self::subscriber::EventBody;
 use self::subscriber::{EventSubscriber, HEARTBEAT};
 use crate::app::App;
 use crate::http::auth::Caller;
-use crate::http::fields::{Fields, parse_query};
+use crate::http::fields::parse_query;
 use crate::http::response::HttpError;
 
 #[derive(Deserialize)]
@@ -102,18 +102,27 @@ pub(super) fn watch_as_responses(
     app: &App,
     caller: Caller,
     id: u64,
-    mut fields: Fields,
+    request: &WatchRequest,
 ) -> Result<EventBody, HttpError> {
-    let last = fields.optional_text("after")?;
     let wrong = || HttpError::invalid("after", "must be as `at` was in the events: EPOCH-NUMBER");
-    let last = last.map(|text| event_id(&text).ok_or_else(wrong)).transpose()?;
-    let query = EventsQuery {
-        from: fields.optional_text("from")?,
-        resource: fields.optional_text("resource")?,
-        r#type: fields.optional_text("type")?,
-    };
-    fields.reject_remaining()?;
-    watch(app, caller, &query, last, EventFormat::WebSocket { id })
+    let last = request.after.as_ref().map(|text| event_id(text).ok_or_else(wrong)).transpose()?;
+    watch(app, caller, &request.query(), last, EventFormat::WebSocket { id })
+}
+
+/// The command `watch` of a WebSocket.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct WatchRequest {
+    after: Option<String>,
+    from: Option<String>,
+    resource: Option<String>,
+    r#type: Option<String>,
+}
+
+impl WatchRequest {
+    fn query(&self) -> EventsQuery {
+        EventsQuery { from: self.from.clone(), resource: self.resource.clone(), r#type: self.r#type.clone() }
+    }
 }
 
 /// Which events there are.

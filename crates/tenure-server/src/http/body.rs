@@ -7,10 +7,10 @@ use axum::body::{Body, HttpBody as _};
 use axum::extract::{FromRequest, Request};
 use axum::http::{HeaderMap, header};
 use http_body_util::BodyExt as _;
-use serde::de;
+use serde::de::{self, DeserializeOwned};
 use serde::de::{DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Number, Value};
-use tenure_api::Code;
+use tenure_api::{Code, strict};
 use tenure_core::kernel::RequestDigest;
 use tokio::time::timeout;
 
@@ -27,6 +27,23 @@ const MAX_MANIFEST_BYTES: usize = 4 << 20;
 const MAX_DISCARDED_BYTES: usize = 1 << 20;
 /// A body must be complete within this time.
 const BODY_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// A request that was read from a body of at most `MAX` bytes.
+pub(crate) struct RequestBody<T, const MAX: usize = MAX_BYTES> {
+    pub(crate) request: T,
+    /// Of its bytes as they came, to tell a repeated request from another one.
+    pub(crate) digest: RequestDigest,
+}
+
+impl<S: Send + Sync, T: DeserializeOwned, const MAX: usize> FromRequest<S> for RequestBody<T, MAX> {
+    type Rejection = HttpError;
+
+    async fn from_request(request: Request, _: &S) -> Result<Self, HttpError> {
+        let bytes = json_bytes(request, MAX).await?;
+        let request = strict::read(&bytes)?;
+        Ok(Self { request, digest: RequestDigest::of(&bytes) })
+    }
+}
 
 pub(crate) struct JsonBody {
     pub(crate) fields: Fields,

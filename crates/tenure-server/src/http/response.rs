@@ -3,6 +3,7 @@
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use serde::Serialize;
+use tenure_api::strict::ReadError;
 use tenure_api::{Code, Problem};
 use tenure_core::kernel::{CommandOutcome, Holder, LeaseEnd, Rejection, Tick};
 use tenure_core::rules::{InvalidInput, remaining};
@@ -28,6 +29,15 @@ impl HttpError {
             self.0.detail = format!("{place}.{}", self.0.detail);
         }
         self
+    }
+}
+
+impl From<ReadError> for HttpError {
+    fn from(error: ReadError) -> Self {
+        match error.field() {
+            "" => Self::new(Code::Invalid, format!("the body {}", error.reason())),
+            field => Self::invalid(field, error.reason()),
+        }
     }
 }
 

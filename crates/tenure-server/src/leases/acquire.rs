@@ -9,19 +9,17 @@ use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::Response;
 use hyper::body::{Body as HttpBody, Frame, SizeHint};
-use tenure_api::{Code, LeaseGrant, LeaseGrants};
-use tenure_core::kernel;
-use tenure_core::kernel::{Fence, Holder, IdempotencyKey, LeaseRequest, Tick};
+use tenure_api::{AcquireRequest, BatchAcquireRequest, Code, LeaseGrant, LeaseGrants};
+use tenure_core::kernel::{self, Fence, IdempotencyKey, Principal, Tick};
 use tenure_registrar::runtime;
 
 use super::acquire_or_wait::acquire_or_wait;
-use super::parse::{ParsedAcquire, contention_policy, parse_idempotency_key};
+use super::parse::{contention_policy, holder, lease_request, parse_idempotency_key};
 use super::show::find;
 use crate::app::App;
 use crate::engine::RevokeOnDrop;
 use crate::http::auth::Caller;
-use crate::http::body::JsonBody;
-use crate::http::fields::Fields;
+use crate::http::body::RequestBody;
 use crate::http::response::{HttpError, json, unexpected};
 use crate::leases::resource_pools::ResourcePools;
 
@@ -42,10 +40,10 @@ pub(super) async fn acquire(
     State(app): State<Arc<App>>,
     caller: Caller,
     headers: HeaderMap,
-    body: JsonBody,
+    body: RequestBody<AcquireRequest>,
 ) -> Result<Response, HttpError> {
     let key = parse_idempotency_key(&headers, body.digest)?;
-    let (granted, revoke_on_drop) = acquire_one(&app, &caller, body.fields, key).await?;
+    let (granted, revoke_on_drop) = acquire_one(&app, &caller, &body.request, key).await?;
     Ok(revoke_unless_delivered(json(StatusCode::CREATED, &granted), revoke_on_drop))
 }
 
@@ -53,14 +51,16 @@ pub(super) async fn acquire(
 pub(crate) async fn acquire_one(
     app: &App,
     caller: &Caller,
-    fields: Fields,
+    request: &AcquireRequest,
     key: Option<IdempotencyKey>,
 ) -> Result<(LeaseGrant, RevokeOnDrop), HttpError> {
-    let ParsedAcquire { holder, request, wait_ms } = ParsedAcquire::read(fields, &app.pools)?;
-    let contention = contention_policy(wait_ms);
-    let principal = caller.principal.clone();
-    let command =
-        kernel::Acquire { principal, holder, requests: vec![request], contention_policy: contention, key };
+    let command = kernel::Acquire {
+        requests: vec![lease_request(request, &app.pools)?],
+        holder: holder("holder", &request.holder)?,
+        principal: caller.principal.clone(),
+        contention_policy: contention_policy(request.wait_ms),
+        key,
+    };
     let grant = acquire_or_wait(app, caller, command).await?;
     let [fence] = grant.leases[..] else { return Err(unexpected()) };
     Ok((granted(app, &grant.response, fence, grant.stamp)?, grant.revoke_on_drop))
@@ -83,45 +83,39 @@ pub(super) async fn acquire_all(
     State(app): State<Arc<App>>,
     caller: Caller,
     headers: HeaderMap,
-    body: JsonBody,
+    body: RequestBody<BatchAcquireRequest>,
 ) -> Result<Response, HttpError> {
     let key = parse_idempotency_key(&headers, body.digest)?;
-    let BatchRequest { holder, requests, wait_ms } = read(body.fields, &app.pools)?;
-    let contention = contention_policy(wait_ms);
-    let principal = caller.principal.clone();
-    let command = kernel::Acquire { principal, holder, requests, contention_policy: contention, key };
+    let command = batch_command(&body.request, &app.pools, caller.principal.clone(), key)?;
     let grant = acquire_or_wait(&app, &caller, command).await?;
     let leases = grant.leases.iter().map(|fence| granted(&app, &grant.response, *fence, grant.stamp));
     let granted = LeaseGrants { leases: leases.collect::<Result<_, _>>()? };
     Ok(revoke_unless_delivered(json(StatusCode::CREATED, &granted), grant.revoke_on_drop))
 }
 
-/// What is wanted together: one holder waits once for all of it.
-struct BatchRequest {
-    holder: Holder,
-    requests: Vec<LeaseRequest>,
-    wait_ms: u64,
-}
-
-fn read(mut fields: Fields, pools: &ResourcePools) -> Result<BatchRequest, HttpError> {
-    let entries = fields.objects("leases")?;
-    fields.reject_remaining()?;
-    let read =
-        |(index, fields)| ParsedAcquire::read(fields, pools).map_err(|failure| in_entry(index, failure));
-    let requests = entries.into_iter().enumerate().map(read).collect::<Result<Vec<_>, _>>()?;
-    let Some(first) = requests.first() else {
+/// All entries in one command: one holder waits once for all of them.
+fn batch_command(
+    batch: &BatchAcquireRequest,
+    pools: &ResourcePools,
+    principal: Principal,
+    key: Option<IdempotencyKey>,
+) -> Result<kernel::Acquire, HttpError> {
+    let Some(first) = batch.leases.first() else {
         return Err(HttpError::invalid("leases", "is empty; ask for at least one resource"));
     };
-    let (holder, wait_ms) = (first.holder.clone(), first.wait_ms);
-    for (index, entry) in requests.iter().enumerate() {
-        let differs = [("holder", entry.holder != holder), ("waitMs", entry.wait_ms != wait_ms)];
+    let entries = batch.leases.iter().enumerate();
+    let parse = |(index, entry)| lease_request(entry, pools).map_err(|failure| in_entry(index, failure));
+    let requests = entries.clone().map(parse).collect::<Result<Vec<_>, _>>()?;
+    let holder = holder("holder", &first.holder).map_err(|failure| in_entry(0, failure))?;
+    for (index, entry) in entries {
+        let differs = [("holder", entry.holder != first.holder), ("waitMs", entry.wait_ms != first.wait_ms)];
         if let Some((field, _)) = differs.into_iter().find(|(_, differs)| *differs) {
             let reason = "must be the same in every entry; ask for the others in another request";
             return Err(in_entry(index, HttpError::invalid(field, reason)));
         }
     }
-    let requests = requests.into_iter().map(|entry| entry.request).collect();
-    Ok(BatchRequest { holder, requests, wait_ms })
+    let contention_policy = contention_policy(first.wait_ms);
+    Ok(kernel::Acquire { principal, holder, requests, contention_policy, key })
 }
 
 /// Says in which entry a field is wrong.

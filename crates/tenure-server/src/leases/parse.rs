@@ -7,7 +7,6 @@ use tenure_core::kernel::{
     TickDuration,
 };
 
-use crate::http::fields::Fields;
 use crate::http::response::HttpError;
 use crate::leases::resource_pools::ResourcePools;
 use crate::{control, intents};
@@ -16,50 +15,32 @@ use crate::{control, intents};
 const MAX_NAME_BYTES: usize = 128;
 const MAX_KEY_BYTES: usize = 255;
 
-pub(super) struct ParsedAcquire {
-    pub(super) holder: Holder,
-    pub(super) request: LeaseRequest,
-    pub(super) wait_ms: u64,
-}
-
-impl ParsedAcquire {
-    pub(super) fn read(fields: Fields, pools: &ResourcePools) -> Result<Self, HttpError> {
-        let body = read(fields)?;
-        check_length("resource", &body.resource)?;
-        let labels = body.labels.iter().map(|(name, value)| (name.as_str(), value.as_str()));
-        let (resource, alternatives) = pools.resolve(&body.resource)?;
-        let request = LeaseRequest {
-            resource,
-            alternatives,
-            mode: body.mode.as_deref().map_or(Ok(LeaseMode::Exclusive), mode)?,
-            ttl: TickDuration::from_millis(body.ttl_ms),
-            nonce: nonce()?,
-            labels: Labels::parse(labels)?,
-        };
-        if request.resources().any(|resource| resource.as_str().starts_with(control::DOMAIN)) {
-            let detail = "a control lease belongs to a WebSocket at /ws: send `control.acquire` there; resources that \
-                          begin with `control:` cannot be leased here";
-            return Err(HttpError::new(Code::Forbidden, detail));
-        }
-        if request.resources().any(|resource| resource.as_str().starts_with(intents::DOMAIN)) {
-            let detail = "resources that begin with `system:` are the server's own and cannot be leased here; a worker \
-                          takes its guard at /api/v3/worker/guard";
-            return Err(HttpError::new(Code::Forbidden, detail));
-        }
-        Ok(Self { holder: holder("holder", &body.holder)?, request, wait_ms: body.wait_ms })
-    }
-}
-
-fn read(mut fields: Fields) -> Result<AcquireRequest, HttpError> {
-    let request = AcquireRequest {
-        resource: fields.text("resource")?,
-        holder: fields.text("holder")?,
-        ttl_ms: fields.number("ttlMs")?,
-        mode: fields.optional_text("mode")?,
-        wait_ms: fields.optional_number("waitMs")?.unwrap_or(0),
-        labels: fields.texts("labels")?,
+/// The kernel's form of one requested lease.
+pub(super) fn lease_request(
+    request: &AcquireRequest,
+    pools: &ResourcePools,
+) -> Result<LeaseRequest, HttpError> {
+    check_length("resource", &request.resource)?;
+    let labels = request.labels.iter().map(|(name, value)| (name.as_str(), value.as_str()));
+    let (resource, alternatives) = pools.resolve(&request.resource)?;
+    let request = LeaseRequest {
+        resource,
+        alternatives,
+        mode: request.mode.as_deref().map_or(Ok(LeaseMode::Exclusive), mode)?,
+        ttl: TickDuration::from_millis(request.ttl_ms),
+        nonce: nonce()?,
+        labels: Labels::parse(labels)?,
     };
-    fields.reject_remaining()?;
+    if request.resources().any(|resource| resource.as_str().starts_with(control::DOMAIN)) {
+        let detail = "a control lease belongs to a WebSocket at /ws: send `control.acquire` there; resources that \
+                      begin with `control:` cannot be leased here";
+        return Err(HttpError::new(Code::Forbidden, detail));
+    }
+    if request.resources().any(|resource| resource.as_str().starts_with(intents::DOMAIN)) {
+        let detail = "resources that begin with `system:` are the server's own and cannot be leased here; a worker \
+                      takes its guard at /api/v3/worker/guard";
+        return Err(HttpError::new(Code::Forbidden, detail));
+    }
     Ok(request)
 }
 

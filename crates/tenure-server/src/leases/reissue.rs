@@ -5,7 +5,7 @@ use std::sync::Arc;
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Response;
-use tenure_api::TransferRequest;
+use tenure_api::{ModeChangeRequest, TransferRequest};
 use tenure_core::kernel::{
     self, ChangeMode, Command, CommandOutcome, Fence, LeaseCredential, LeaseEnd, LeaseMode, Nonce, Rejection,
     RevocationCause, Tick,
@@ -19,8 +19,7 @@ use super::{LeaseId, verify_token};
 use crate::app::App;
 use crate::explain::denial_log::RequestSummary;
 use crate::http::auth::Caller;
-use crate::http::body::JsonBody;
-use crate::http::fields::Fields;
+use crate::http::body::RequestBody;
 use crate::http::response::{HttpError, error_from_reply, json};
 
 /// What a nonce is derived for. It never changes: a repeat after an update must find what was granted before it.
@@ -81,36 +80,19 @@ fn nonce_after(token: &str, request: &[&str]) -> Nonce {
     Nonce(nonce)
 }
 
-/// A [`tenure_api::ChangeMode`] that was read. It has no `Debug`, because of the token.
-pub(super) struct ParsedModeChange {
-    token: String,
-    mode: LeaseMode,
-}
-
-impl ParsedModeChange {
-    /// `usual` is what is meant by no mode.
-    pub(super) fn read(mut fields: Fields, default_mode: LeaseMode) -> Result<Self, HttpError> {
-        let request = tenure_api::ModeChangeRequest {
-            token: fields.text("token")?,
-            mode: fields.optional_text("mode")?,
-        };
-        fields.reject_remaining()?;
-        Ok(Self { token: request.token, mode: request.mode.as_deref().map_or(Ok(default_mode), mode)? })
-    }
-
-    pub(super) async fn change(
-        self,
-        app: &App,
-        caller: &Caller,
-        id: &LeaseId,
-        what: &str,
-        command: impl FnOnce(ChangeMode) -> Command,
-    ) -> Result<Response, HttpError> {
-        let mode = self.mode;
-        let command =
-            |lease, nonce| command(ChangeMode { lease, credential: LeaseCredential::Token, mode, nonce });
-        reissue(app, caller, id, &self.token, &[what, mode.as_str()], command).await
-    }
+/// Changes the mode of a lease, by default to `default_mode`. `action` distinguishes upgrades from downgrades.
+async fn change_mode(
+    app: &App,
+    caller: &Caller,
+    id: &LeaseId,
+    request: &ModeChangeRequest,
+    (action, default_mode): (&str, LeaseMode),
+    command: impl FnOnce(ChangeMode) -> Command,
+) -> Result<Response, HttpError> {
+    let mode = request.mode.as_deref().map_or(Ok(default_mode), mode)?;
+    let command =
+        |lease, nonce| command(ChangeMode { lease, credential: LeaseCredential::Token, mode, nonce });
+    reissue(app, caller, id, &request.token, &[action, mode.as_str()], command).await
 }
 
 /// Upgrade a lease to a stronger mode.
@@ -128,10 +110,10 @@ pub(super) async fn upgrade(
     State(app): State<Arc<App>>,
     caller: Caller,
     id: LeaseId,
-    body: JsonBody,
+    body: RequestBody<ModeChangeRequest>,
 ) -> Result<Response, HttpError> {
-    let request = ParsedModeChange::read(body.fields, LeaseMode::Exclusive)?;
-    request.change(&app, &caller, &id, "upgrade", Command::Upgrade).await
+    let default = ("upgrade", LeaseMode::Exclusive);
+    change_mode(&app, &caller, &id, &body.request, default, Command::Upgrade).await
 }
 
 /// Downgrade a lease to a weaker mode.
@@ -149,10 +131,10 @@ pub(super) async fn downgrade(
     State(app): State<Arc<App>>,
     caller: Caller,
     id: LeaseId,
-    body: JsonBody,
+    body: RequestBody<ModeChangeRequest>,
 ) -> Result<Response, HttpError> {
-    let request = ParsedModeChange::read(body.fields, LeaseMode::Shared)?;
-    request.change(&app, &caller, &id, "downgrade", Command::Downgrade).await
+    let default = ("downgrade", LeaseMode::Shared);
+    change_mode(&app, &caller, &id, &body.request, default, Command::Downgrade).await
 }
 
 /// Transfer a lease to another holder atomically.
@@ -170,9 +152,9 @@ pub(super) async fn transfer(
     State(app): State<Arc<App>>,
     caller: Caller,
     id: LeaseId,
-    body: JsonBody,
+    body: RequestBody<TransferRequest>,
 ) -> Result<Response, HttpError> {
-    let request = read(body.fields)?;
+    let request = &body.request;
     let to = holder("to", &request.to)?;
     // The next holder belongs to whoever asks.
     let principal = caller.principal.clone();
@@ -180,12 +162,6 @@ pub(super) async fn transfer(
     let command =
         |lease, nonce| Command::Transfer { lease, claim: LeaseCredential::Token, to, principal, nonce };
     reissue(&app, &caller, &id, &request.token, &parts, command).await
-}
-
-fn read(mut fields: Fields) -> Result<TransferRequest, HttpError> {
-    let request = TransferRequest { token: fields.text("token")?, to: fields.text("to")? };
-    fields.reject_remaining()?;
-    Ok(request)
 }
 
 #[cfg(test)]

@@ -21,8 +21,7 @@ use super::{LeaseId, named, verify_token};
 use crate::app::App;
 use crate::files::LocalProcess;
 use crate::http::auth::Caller;
-use crate::http::body::JsonBody;
-use crate::http::fields::Fields;
+use crate::http::body::RequestBody;
 use crate::http::response::{HttpError, answer_from_reply, error_from_reply, json, not_found, unexpected};
 
 /// Release a lease.
@@ -42,9 +41,9 @@ pub(super) async fn release(
     State(app): State<Arc<App>>,
     caller: Caller,
     id: LeaseId,
-    body: JsonBody,
+    body: RequestBody<ReleaseRequest>,
 ) -> Result<Response, HttpError> {
-    Ok(json(StatusCode::OK, &release_one(&app, &caller, &id, body.fields).await?))
+    Ok(json(StatusCode::OK, &release_one(&app, &caller, &id, &body.request).await?))
 }
 
 /// Gives back.
@@ -52,9 +51,8 @@ pub(crate) async fn release_one(
     app: &App,
     caller: &Caller,
     id: &LeaseId,
-    fields: Fields,
+    request: &ReleaseRequest,
 ) -> Result<LeaseResponse, HttpError> {
-    let request = read(fields)?;
     let reason = reason(request.reason.as_deref())?;
     let fence = verify_token(app, caller, id, &request.token)?;
     let response =
@@ -64,12 +62,6 @@ pub(crate) async fn release_one(
     let now = app.registrar.now();
     let lease = app.registrar.read(|state| find(state, fence, now)).ok_or_else(not_found)?;
     Ok(LeaseResponse { lease })
-}
-
-fn read(mut fields: Fields) -> Result<ReleaseRequest, HttpError> {
-    let request = ReleaseRequest { token: fields.text("token")?, reason: fields.optional_text("reason")? };
-    fields.reject_remaining()?;
-    Ok(request)
 }
 
 fn reason(name: Option<&str>) -> Result<ReleaseReason, HttpError> {
@@ -94,9 +86,10 @@ pub(super) async fn revoke(
     caller: Caller,
     id: LeaseId,
     local: Result<LocalProcess, HttpError>,
-    body: JsonBody,
+    body: RequestBody<RevocationRequest>,
 ) -> Result<Response, HttpError> {
-    let request = read_revoke(body.fields)?;
+    let request = body.request;
+    check_name("reason", &request.reason)?;
     let lease = named(&app, &caller, &id)?.fence;
     let is_file = app
         .registrar
@@ -118,13 +111,6 @@ pub(super) async fn revoke(
     let now = app.registrar.now();
     let lease = app.registrar.read(|state| find(state, lease, now)).ok_or_else(not_found)?;
     Ok(json(StatusCode::OK, &LeaseResponse { lease }))
-}
-
-fn read_revoke(mut fields: Fields) -> Result<RevocationRequest, HttpError> {
-    let request = RevocationRequest { reason: fields.text("reason")? };
-    fields.reject_remaining()?;
-    check_name("reason", &request.reason)?;
-    Ok(request)
 }
 
 /// Looks for recalls at one moment. Many leases may be on one resource, with a long queue: it is walked once.
@@ -178,9 +164,9 @@ pub(super) async fn renew(
     State(app): State<Arc<App>>,
     caller: Caller,
     id: LeaseId,
-    body: JsonBody,
+    body: RequestBody<RenewalRequest>,
 ) -> Result<Response, HttpError> {
-    Ok(json(StatusCode::OK, &renew_one(&app, &caller, &id, body.fields).await?))
+    Ok(json(StatusCode::OK, &renew_one(&app, &caller, &id, &body.request).await?))
 }
 
 /// Renews.
@@ -188,9 +174,8 @@ pub(crate) async fn renew_one(
     app: &App,
     caller: &Caller,
     id: &LeaseId,
-    fields: Fields,
+    request: &RenewalRequest,
 ) -> Result<LeaseRenewal, HttpError> {
-    let request = read_renewal(fields)?;
     let fence = verify_token(app, caller, id, &request.token)?;
     let ttl = request.ttl_ms.map(TickDuration::from_millis);
     let response =
@@ -209,10 +194,4 @@ pub(crate) async fn renew_one(
     let valid_for_ms = expires_at.since(stamp).as_millis();
     let passport = app.registrar.passport(&response, fence);
     Ok(LeaseRenewal { lease, passport, valid_for_ms })
-}
-
-fn read_renewal(mut fields: Fields) -> Result<RenewalRequest, HttpError> {
-    let request = RenewalRequest { token: fields.text("token")?, ttl_ms: fields.optional_number("ttlMs")? };
-    fields.reject_remaining()?;
-    Ok(request)
 }

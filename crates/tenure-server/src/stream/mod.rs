@@ -15,15 +15,16 @@ use axum::http::HeaderMap;
 use axum::response::Response;
 use serde::Serialize;
 use serde_json::Value;
-use tenure_api::Problem;
-use tenure_core::kernel::IdempotencyKey;
+use tenure_api::strict::JsonObject;
+use tenure_api::{AcquireRequest, Code, Problem, ReleaseRequest, RenewalRequest};
+use tenure_core::kernel::{IdempotencyKey, RequestDigest};
 
 use self::session::StreamSession;
 use crate::app::App;
 use crate::engine::RevokeOnDrop;
+use crate::events::WatchRequest;
 use crate::http::auth::Caller;
-use crate::http::fields::Fields;
-use crate::http::response::HttpError;
+use crate::http::response::{HttpError, unexpected};
 use crate::http::websocket;
 use crate::leases::{LeaseId, acquire_one, derive_idempotency_key, release_one, renew_one};
 use crate::net::ConnectionUpgrade;
@@ -61,64 +62,88 @@ pub(crate) async fn stream(
     websocket::upgrade_response(&headers, upgrade)
 }
 
-/// Does it, and says what came of it. Dropped, it is as if the connection of a request had ended.
-async fn execute(app: &App, caller: &Caller, command: StreamCommand) -> StreamAnswer {
-    let StreamCommand { id, verb, fields } = command;
-    let done = match verb.as_str() {
-        "acquire" => acquire(app, caller, id, fields).await,
-        "renew" => renew(app, caller, id, fields).await,
-        "release" => release(app, caller, id, fields).await,
-        _ => Err(HttpError::invalid("do", "must be `acquire`, `renew`, `release` or `watch`")),
+/// Executes a command and renders its response. Dropping the future is the same as closing the connection of a request.
+async fn execute(app: &App, caller: &Caller, request: StreamRequest) -> StreamAnswer {
+    let StreamRequest { id, command } = request;
+    let answer = async {
+        caller.require(TokenScope::LeasesWrite)?;
+        Ok(match command {
+            StreamCommand::Acquire { request, key } => {
+                let (granted, revoke_on_drop) = acquire_one(app, caller, &request, key).await?;
+                StreamAnswer::ok(id, &granted).with_revoke_on_drop(revoke_on_drop)
+            }
+            StreamCommand::Renew { lease, request } => {
+                StreamAnswer::ok(id, &renew_one(app, caller, &lease, &request).await?)
+            }
+            StreamCommand::Release { lease, request } => {
+                StreamAnswer::ok(id, &release_one(app, caller, &lease, &request).await?)
+            }
+            StreamCommand::Watch(_) => return Err(unexpected()),
+        })
     };
-    done.unwrap_or_else(|failure| StreamAnswer::error(Some(id), failure))
+    answer.await.unwrap_or_else(|failure| StreamAnswer::error(Some(id), failure))
 }
 
-async fn acquire(app: &App, caller: &Caller, id: u64, mut fields: Fields) -> Result<StreamAnswer, HttpError> {
-    caller.require(TokenScope::LeasesWrite)?;
-    let key = key(&mut fields)?;
-    let (granted, revoke_on_drop) = acquire_one(app, caller, fields, key).await?;
-    Ok(StreamAnswer::ok(id, &granted).with_revoke_on_drop(revoke_on_drop))
-}
-
-async fn renew(app: &App, caller: &Caller, id: u64, mut fields: Fields) -> Result<StreamAnswer, HttpError> {
-    caller.require(TokenScope::LeasesWrite)?;
-    let lease = LeaseId(fields.text("lease")?);
-    Ok(StreamAnswer::ok(id, &renew_one(app, caller, &lease, fields).await?))
-}
-
-async fn release(app: &App, caller: &Caller, id: u64, mut fields: Fields) -> Result<StreamAnswer, HttpError> {
-    caller.require(TokenScope::LeasesWrite)?;
-    let lease = LeaseId(fields.text("lease")?);
-    Ok(StreamAnswer::ok(id, &release_one(app, caller, &lease, fields).await?))
-}
-
-/// What would be the header `Idempotency-Key`. The rest of the fields is what must be the same.
-fn key(fields: &mut Fields) -> Result<Option<IdempotencyKey>, HttpError> {
-    let Some(key) = fields.optional_text("key")? else { return Ok(None) };
-    derive_idempotency_key("key", key.as_bytes(), fields.digest()).map(Some)
-}
-
-struct StreamCommand {
-    /// What its answer is known by.
+struct StreamRequest {
+    /// Chosen by the client; its response has the same.
     id: u64,
-    verb: String,
-    fields: Fields,
+    command: StreamCommand,
 }
 
-/// The commands of a frame. One that cannot be read has an answer already; where not even the frame can be read, that is
-/// the one answer, without an id.
-fn read(text: &str) -> Vec<Result<StreamCommand, StreamAnswer>> {
-    let list = match Fields::read_list(text.as_bytes()) {
-        Ok(list) => list,
-        Err(failure) => return vec![Err(StreamAnswer::error(None, failure))],
-    };
-    list.into_iter().map(read_one).collect()
+/// A command, read as strictly as the body of the route of its name.
+enum StreamCommand {
+    Acquire { request: AcquireRequest, key: Option<IdempotencyKey> },
+    Renew { lease: LeaseId, request: RenewalRequest },
+    Release { lease: LeaseId, request: ReleaseRequest },
+    Watch(WatchRequest),
 }
 
-fn read_one(mut fields: Fields) -> Result<StreamCommand, StreamAnswer> {
-    let id = fields.number("id").map_err(|failure| StreamAnswer::error(None, failure))?;
-    let verb = fields.text("do").map_err(|failure| StreamAnswer::error(Some(id), failure))?;
-    Ok(StreamCommand { id, verb, fields })
+impl StreamCommand {
+    fn parse(mut fields: JsonObject<'_>) -> Result<Self, HttpError> {
+        let verb: String = required("do", fields.take("do")?)?;
+        Ok(match verb.as_str() {
+            "acquire" => {
+                let key: Option<String> = fields.take("key")?;
+                let request: AcquireRequest = fields.read()?;
+                // A repeated request has the same key and the same other fields.
+                let key = key.map(|key| {
+                    derive_idempotency_key("key", key.as_bytes(), RequestDigest::of(&written(&request)))
+                });
+                Self::Acquire { request, key: key.transpose()? }
+            }
+            "renew" => Self::Renew { lease: lease_id(&mut fields)?, request: fields.read()? },
+            "release" => Self::Release { lease: lease_id(&mut fields)?, request: fields.read()? },
+            "watch" => Self::Watch(fields.read()?),
+            _ => return Err(HttpError::invalid("do", "must be `acquire`, `renew`, `release` or `watch`")),
+        })
+    }
+}
+
+fn lease_id(fields: &mut JsonObject<'_>) -> Result<LeaseId, HttpError> {
+    required("lease", fields.take("lease")?).map(LeaseId)
+}
+
+fn required<T>(field: &str, value: Option<T>) -> Result<T, HttpError> {
+    value.ok_or_else(|| HttpError::invalid(field, "is missing"))
+}
+
+/// The commands of a frame. A command that cannot be read has its response already. If the frame cannot be read, its one
+/// response has no id.
+fn read(text: &str) -> Vec<Result<StreamRequest, StreamAnswer>> {
+    match JsonObject::read_list(text.as_bytes()) {
+        Ok(list) => list.into_iter().map(read_one).collect(),
+        Err(error) => {
+            let failure = HttpError::new(Code::Invalid, format!("the frame {}", error.reason()));
+            vec![Err(StreamAnswer::error(None, failure))]
+        }
+    }
+}
+
+fn read_one(mut fields: JsonObject<'_>) -> Result<StreamRequest, StreamAnswer> {
+    let id = fields.take("id").map_err(HttpError::from).and_then(|id| required("id", id));
+    let id = id.map_err(|failure| StreamAnswer::error(None, failure))?;
+    let command = StreamCommand::parse(fields).map_err(|failure| StreamAnswer::error(Some(id), failure))?;
+    Ok(StreamRequest { id, command })
 }
 
 /// What goes back for one command.
@@ -188,7 +213,6 @@ fn written(answer: &impl Serialize) -> Vec<u8> {
 
 #[cfg(test)]
 mod tests {
-    use tenure_api::Code;
     use tenure_core::kernel::Command;
 
     use super::*;
@@ -204,13 +228,16 @@ mod tests {
 
     #[test]
     fn invalid_commands_are_answered_and_valid_ones_parsed() {
-        let read = read(r#"[{"id":1,"do":"renew"},{"do":"renew"},{"id":3}]"#);
+        let read = read(
+            r#"[{"id":1,"do":"renew","lease":"l","token":"t"},{"do":"renew"},{"id":3},{"id":4,"do":"renew"}]"#,
+        );
         let shown: Vec<_> = read
             .into_iter()
-            .map(|one| one.map_or_else(|answer| join(&[answer]), |command| command.verb))
+            .map(|one| one.map_or_else(|answer| join(&[answer]), |request| request.id.to_string()))
             .collect();
-        assert_eq!(shown[0], "renew");
+        assert_eq!(shown[0], "1");
         assert!(shown[1].contains(r#""id":null"#) && shown[2].contains(r#""id":3"#), "{shown:?}");
+        assert!(shown[3].contains("lease: is missing"), "{shown:?}");
         for text in ["{}", "[1]", "", r#"[{"id":1,"id":2}]"#] {
             assert!(matches!(super::read(text)[..], [Err(_)]), "{text}");
         }

@@ -18,9 +18,9 @@ use tokio_tungstenite::tungstenite::protocol::{CloseFrame, Role};
 use tokio_tungstenite::tungstenite::{Error, Message};
 
 use super::super::stream;
-use super::{StreamAnswer, StreamCommand, execute};
+use super::{StreamAnswer, StreamCommand, StreamRequest, execute};
 use crate::app::App;
-use crate::events::{EventBody, watch_as_responses};
+use crate::events::{EventBody, WatchRequest, watch_as_responses};
 use crate::http::auth::Caller;
 use crate::http::response::HttpError;
 use crate::http::websocket::{self, PING_INTERVAL, WRITE_TIMEOUT, wait_for_stop};
@@ -149,10 +149,10 @@ impl StreamSession {
         }
     }
 
-    async fn begin(&mut self, command: StreamCommand) -> Result<(), ConnectionClosed> {
-        if command.verb == "watch" {
-            let id = command.id;
-            return match self.watch(command) {
+    async fn begin(&mut self, request: StreamRequest) -> Result<(), ConnectionClosed> {
+        let id = request.id;
+        if let StreamCommand::Watch(watch) = &request.command {
+            return match self.watch(id, watch) {
                 Ok(events) => {
                     tokio::spawn(forward(events, self.bring.clone(), self.watching.clone()));
                     Ok(())
@@ -163,22 +163,20 @@ impl StreamSession {
         if self.in_flight.len() >= MAX_IN_FLIGHT {
             let detail =
                 format!("{MAX_IN_FLIGHT} commands of this connection are under way; wait for some of them");
-            return self
-                .send(StreamAnswer::error(Some(command.id), HttpError::new(Code::Busy, detail)))
-                .await;
+            return self.send(StreamAnswer::error(Some(id), HttpError::new(Code::Busy, detail))).await;
         }
         let (app, caller) = (self.app.clone(), self.caller.clone());
-        self.in_flight.push(Box::pin(async move { execute(&app, &caller, command).await }));
+        self.in_flight.push(Box::pin(async move { execute(&app, &caller, request).await }));
         Ok(())
     }
 
-    fn watch(&self, command: StreamCommand) -> Result<EventBody, HttpError> {
+    fn watch(&self, id: u64, request: &WatchRequest) -> Result<EventBody, HttpError> {
         self.caller.require(TokenScope::LeasesRead)?;
         if Arc::strong_count(&self.watching) > MAX_WATCHES {
             let detail = format!("a connection has at most {MAX_WATCHES} watches; open another one");
             return Err(HttpError::new(Code::Busy, detail));
         }
-        watch_as_responses(&self.app, self.caller.clone(), command.id, command.fields)
+        watch_as_responses(&self.app, self.caller.clone(), id, request)
     }
 
     /// Sends an answer, together with whatever else is ready.

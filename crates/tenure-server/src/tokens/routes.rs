@@ -18,8 +18,7 @@ use utoipa_axum::routes;
 
 use crate::app::{App, format_unix_ms};
 use crate::http::auth::{ADMIN, Caller};
-use crate::http::body::JsonBody;
-use crate::http::fields::Fields;
+use crate::http::body::RequestBody;
 use crate::http::response::{HttpError, answer_from_reply, json};
 use crate::secret_file::SecretFileError;
 use crate::tokens::{
@@ -78,9 +77,13 @@ const MAX_LIFETIME_MS: u64 = 100 * 365 * 24 * 60 * 60 * 1_000;
     responses((status = 201, description = "Token was created", body = tenure_api::CreatedApiToken)),
     extensions(("x-codes" = json!(["NAME_TAKEN", "QUOTA_EXCEEDED"])))
 )]
-async fn create(State(app): State<Arc<App>>, caller: Caller, body: JsonBody) -> Result<Response, HttpError> {
+async fn create(
+    State(app): State<Arc<App>>,
+    caller: Caller,
+    body: RequestBody<ApiTokenRequest>,
+) -> Result<Response, HttpError> {
     must_be_unlimited(&caller)?;
-    let request = new_token(read(body.fields)?)?;
+    let request = new_token(body.request)?;
     // After the body, which may have taken its time.
     must_be_unlimited(&caller)?;
     let created =
@@ -89,17 +92,6 @@ async fn create(State(app): State<Arc<App>>, caller: Caller, body: JsonBody) -> 
     let (token, secret) = created.map_err(refused)?;
     let created = CreatedApiToken { token: token_view(&token), secret: secret.to_string() };
     Ok(json(StatusCode::CREATED, &created))
-}
-
-fn read(mut fields: Fields) -> Result<ApiTokenRequest, HttpError> {
-    let request = ApiTokenRequest {
-        name: fields.text("name")?,
-        scopes: fields.optional_list("scopes")?.ok_or_else(|| HttpError::invalid("scopes", "is missing"))?,
-        resources: fields.optional_list("resources")?.unwrap_or_default(),
-        expires_in_ms: fields.optional_number("expiresInMs")?,
-    };
-    fields.reject_remaining()?;
-    Ok(request)
 }
 
 fn new_token(request: ApiTokenRequest) -> Result<NewToken, HttpError> {

@@ -7,8 +7,11 @@ use std::sync::Arc;
 use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::Response;
-use parse::{actor, amount, bounds, budget, budget_view, purpose, scope, work_id};
-use tenure_api::{Code, SpendResult, WorkGrant, WorkResponse, WorkView};
+use parse::{budget, budget_limits, budget_view, purpose, scope, spent_budget, work_id};
+use tenure_api::{
+    Code, ReleaseRequest, RenewalRequest, SpendResult, WorkClaimRequest, WorkDerivationRequest, WorkGrant,
+    WorkReleaseRequest, WorkRenewalRequest, WorkResponse, WorkSpendRequest, WorkView,
+};
 use tenure_core::authority::{LeaseScope, work_id_of, work_resource};
 use tenure_core::kernel;
 use tenure_core::kernel::{
@@ -23,12 +26,12 @@ use crate::app::App;
 use crate::engine::AcquireOutcome;
 use crate::explain::denial_log::RequestSummary;
 use crate::http::auth::Caller;
-use crate::http::body::JsonBody;
+use crate::http::body::RequestBody;
 use crate::http::response::{
     HttpError, answer_from_reply, error_from_reply, json, not_a_work_lease, not_found, unexpected,
 };
 use crate::leases::{
-    LeaseId, fence_of_lease_id, find, granted, nonce, parse_idempotency_key, release_one, renew_one,
+    LeaseId, fence_of_lease_id, find, granted, holder, nonce, parse_idempotency_key, release_one, renew_one,
     revoke_unless_delivered, verify_token,
 };
 use crate::tokens::TokenScope;
@@ -64,17 +67,16 @@ async fn claim(
     State(app): State<Arc<App>>,
     caller: Caller,
     headers: HeaderMap,
-    body: JsonBody,
+    body: RequestBody<WorkClaimRequest>,
 ) -> Result<Response, HttpError> {
     let key = parse_idempotency_key(&headers, body.digest)?;
-    let mut fields = body.fields;
-    let (work_id, holder) = (work_id(&mut fields)?, actor(&mut fields)?);
-    let ttl = TickDuration::from_millis(fields.optional_number("ttlMs")?.unwrap_or(DEFAULT_TTL_MS));
-    let scope = scope(&mut fields)?.unwrap_or(tenure_core::authority::LeaseScope::Unlimited);
-    let budget = bounds(&mut fields)?;
-    let labels = fields.texts("labels")?;
-    fields.reject_remaining()?;
-    let labels = Labels::parse(labels.iter().map(|(name, value)| (name.as_str(), value.as_str())))?;
+    let request = body.request;
+    let (work_id, holder) = (work_id(&request.work_id)?, holder("actor_id", &request.actor_id)?);
+    let ttl = TickDuration::from_millis(request.ttl_ms.unwrap_or(DEFAULT_TTL_MS));
+    let scope = request.scope.as_ref().map_or(Ok(LeaseScope::Unlimited), scope)?;
+    let budget = budget_limits(&request.budget.unwrap_or_default())?;
+    let labels = request.labels.iter().map(|(name, value)| (name.as_str(), value.as_str()));
+    let labels = Labels::parse(labels)?;
     let principal = caller.principal.clone();
     let nonce = nonce()?;
     let claim = ClaimWork { principal, holder, work_id, ttl, nonce, labels, scope, budget, key };
@@ -134,20 +136,15 @@ async fn derive(
     State(app): State<Arc<App>>,
     caller: Caller,
     headers: HeaderMap,
-    body: JsonBody,
+    body: RequestBody<WorkDerivationRequest>,
 ) -> Result<Response, HttpError> {
     let key = parse_idempotency_key(&headers, body.digest)?;
-    let mut fields = body.fields;
-    let (id, token) = (LeaseId(fields.text("lease_id")?), fields.text("token")?);
-    let (work_id, holder) = (work_id(&mut fields)?, actor(&mut fields)?);
-    let ttl = TickDuration::from_millis(fields.number("ttlMs")?);
-    let scope = scope(&mut fields)?;
-    let amounts = fields.optional_object("budget")?;
-    let amounts =
-        amounts.ok_or_else(|| HttpError::invalid("budget", "is missing; it is taken from the lease"))?;
-    let budget = budget(amounts)?;
-    fields.reject_remaining()?;
-    let parent = verify_token(&app, &caller, &id, &token)?;
+    let request = body.request;
+    let (work_id, holder) = (work_id(&request.work_id)?, holder("actor_id", &request.actor_id)?);
+    let ttl = TickDuration::from_millis(request.ttl_ms);
+    let scope = request.scope.as_ref().map(scope).transpose()?;
+    let budget = budget(&request.budget)?;
+    let parent = verify_token(&app, &caller, &LeaseId(request.lease_id), &request.token)?;
     let inherited = || {
         let of_parent =
             app.registrar.read(|state| state.work_lease(parent).map(|work| work.authority.scope.clone()));
@@ -184,14 +181,13 @@ async fn spend(
     State(app): State<Arc<App>>,
     caller: Caller,
     headers: HeaderMap,
-    body: JsonBody,
+    body: RequestBody<WorkSpendRequest>,
 ) -> Result<Response, HttpError> {
     let key = parse_idempotency_key(&headers, body.digest)?;
-    let mut fields = body.fields;
-    let (id, token) = (LeaseId(fields.text("lease_id")?), fields.text("token")?);
-    let (amount, purpose) = (amount(&mut fields)?, purpose(&mut fields)?);
-    fields.reject_remaining()?;
-    let lease = verify_token(&app, &caller, &id, &token)?;
+    let request = body.request;
+    let (amount, purpose) = (spent_budget(&request)?, purpose(request.purpose)?);
+    let id = LeaseId(request.lease_id);
+    let lease = verify_token(&app, &caller, &id, &request.token)?;
     let spend = SpendBudget { lease, credential: LeaseCredential::Token, amount, purpose, key };
     let response = app.registrar.submit(Command::Work(Box::new(WorkCommand::Spend(spend)))).await;
     let (answer, _) = answer_from_reply(response.reply, || app.registrar.now())?;
@@ -216,10 +212,14 @@ async fn spend(
     responses((status = 200, description = "Lease was renewed", body = tenure_api::LeaseRenewal)),
     extensions(("x-codes" = json!(["TTL_OUT_OF_RANGE", "TOKEN_INVALID", "NOT_FOUND", "OUTLIVES_PARENT", "EXPIRED"])))
 )]
-async fn renew(State(app): State<Arc<App>>, caller: Caller, body: JsonBody) -> Result<Response, HttpError> {
-    let mut fields = body.fields;
-    let id = LeaseId(fields.text("lease_id")?);
-    Ok(json(StatusCode::OK, &renew_one(&app, &caller, &id, fields).await?))
+async fn renew(
+    State(app): State<Arc<App>>,
+    caller: Caller,
+    body: RequestBody<WorkRenewalRequest>,
+) -> Result<Response, HttpError> {
+    let WorkRenewalRequest { lease_id, token, ttl_ms } = body.request;
+    let request = RenewalRequest { token, ttl_ms };
+    Ok(json(StatusCode::OK, &renew_one(&app, &caller, &LeaseId(lease_id), &request).await?))
 }
 
 /// Release a work lease and the leases derived from it.
@@ -232,10 +232,14 @@ async fn renew(State(app): State<Arc<App>>, caller: Caller, body: JsonBody) -> R
     responses((status = 200, description = "Lease has ended", body = tenure_api::LeaseResponse)),
     extensions(("x-codes" = json!(["TOKEN_INVALID", "NOT_FOUND"])))
 )]
-async fn release(State(app): State<Arc<App>>, caller: Caller, body: JsonBody) -> Result<Response, HttpError> {
-    let mut fields = body.fields;
-    let id = LeaseId(fields.text("lease_id")?);
-    Ok(json(StatusCode::OK, &release_one(&app, &caller, &id, fields).await?))
+async fn release(
+    State(app): State<Arc<App>>,
+    caller: Caller,
+    body: RequestBody<WorkReleaseRequest>,
+) -> Result<Response, HttpError> {
+    let WorkReleaseRequest { lease_id, token, reason } = body.request;
+    let request = ReleaseRequest { token, reason };
+    Ok(json(StatusCode::OK, &release_one(&app, &caller, &LeaseId(lease_id), &request).await?))
 }
 
 /// Get a work lease with its scope and budget.

@@ -2,83 +2,57 @@
 
 use std::sync::Arc;
 
-use serde_json::{Map, Value};
+use tenure_api::{BudgetLimits, SpendPurpose, WorkScope, WorkSpendRequest};
 use tenure_core::authority::{Budget, LeaseScope, Purpose};
-use tenure_core::kernel::Holder;
 
-use crate::http::fields::Fields;
 use crate::http::response::HttpError;
-use crate::leases::holder;
 
 /// The longest work id, in bytes: with `work:` before it, it is as long as the longest resource of the plain API.
 const MAX_WORK_ID_BYTES: usize = 123;
 
-pub(super) fn work_id(fields: &mut Fields) -> Result<Arc<str>, HttpError> {
-    let work_id = fields.text("work_id")?;
-    if work_id.len() > MAX_WORK_ID_BYTES {
-        let reason = format!("has {} bytes; at most {MAX_WORK_ID_BYTES} are allowed", work_id.len());
+pub(super) fn work_id(id: &str) -> Result<Arc<str>, HttpError> {
+    if id.len() > MAX_WORK_ID_BYTES {
+        let reason = format!("has {} bytes; at most {MAX_WORK_ID_BYTES} are allowed", id.len());
         return Err(HttpError::invalid("work_id", &reason));
     }
-    Ok(work_id.into())
+    Ok(id.into())
 }
 
-pub(super) fn actor(fields: &mut Fields) -> Result<Holder, HttpError> {
-    holder("actor_id", &fields.text("actor_id")?)
+pub(super) fn scope(scope: &WorkScope) -> Result<LeaseScope, HttpError> {
+    let texts = |names| <[String]>::iter(names).map(String::as_str);
+    Ok(LeaseScope::limited(texts(&scope.work_ids), texts(&scope.tools), texts(&scope.namespaces))?)
 }
 
-/// What is allowed, if that is said.
-pub(super) fn scope(fields: &mut Fields) -> Result<Option<LeaseScope>, HttpError> {
-    let Some(names) = fields.optional_object("scope")? else { return Ok(None) };
-    let mut names = Fields::of(names);
-    let mut list = |name| Ok::<_, HttpError>(names.optional_list(name)?.unwrap_or_default());
-    let (work_ids, tools, namespaces) = (list("workIds")?, list("tools")?, list("namespaces")?);
-    names.reject_remaining()?;
-    let texts = |set| <[String]>::iter(set).map(String::as_str);
-    Ok(Some(LeaseScope::limited(texts(&work_ids), texts(&tools), texts(&namespaces))?))
+/// Limits of a budget: an omitted one is the largest possible.
+pub(super) fn budget_limits(limits: &BudgetLimits) -> Result<Budget, HttpError> {
+    let limit = |limit: Option<u64>| limit.unwrap_or(Budget::MAX_AMOUNT);
+    checked(Budget {
+        episodes: limit(limits.episodes),
+        tool_calls: limit(limits.tool_calls),
+        tokens: limit(limits.tokens),
+        duration_ms: limit(limits.duration_ms),
+    })
 }
 
-/// Bounds, of which each that is not named is as large as can be.
-pub(super) fn bounds(fields: &mut Fields) -> Result<Budget, HttpError> {
-    match fields.optional_object("budget")? {
-        Some(amounts) => all_of(Fields::of(amounts), Budget::MAX_AMOUNT),
-        None => Ok(Budget::MAX),
-    }
+pub(super) fn budget(amounts: &tenure_api::Budget) -> Result<Budget, HttpError> {
+    let tenure_api::Budget { episodes, tool_calls, tokens, duration_ms } = *amounts;
+    checked(Budget { episodes, tool_calls, tokens, duration_ms })
 }
 
-/// Amounts, of which each that is not named is nothing.
-pub(super) fn budget(amounts: Map<String, Value>) -> Result<Budget, HttpError> {
-    all_of(Fields::of(amounts), 0)
+pub(super) fn spent_budget(request: &WorkSpendRequest) -> Result<Budget, HttpError> {
+    let WorkSpendRequest { episodes, tool_calls, tokens, duration_ms, .. } = *request;
+    checked(Budget { episodes, tool_calls, tokens, duration_ms })
 }
 
-fn all_of(mut fields: Fields, default_amount: u64) -> Result<Budget, HttpError> {
-    let budget = amounts(&mut fields, default_amount)?;
-    fields.reject_remaining()?;
-    Ok(budget)
-}
-
-/// The amounts that stand in a request itself.
-pub(super) fn amount(fields: &mut Fields) -> Result<Budget, HttpError> {
-    amounts(fields, 0)
-}
-
-fn amounts(fields: &mut Fields, usual: u64) -> Result<Budget, HttpError> {
-    let mut amount = |name| Ok::<_, HttpError>(fields.optional_number(name)?.unwrap_or(usual));
-    let budget = Budget {
-        episodes: amount("episodes")?,
-        tool_calls: amount("toolCalls")?,
-        tokens: amount("tokens")?,
-        duration_ms: amount("durationMs")?,
-    };
+fn checked(budget: Budget) -> Result<Budget, HttpError> {
     budget.check()?;
     Ok(budget)
 }
 
-pub(super) fn purpose(fields: &mut Fields) -> Result<Purpose, HttpError> {
-    let Some(names) = fields.optional_object("for")? else { return Ok(Purpose::default()) };
-    let mut names = Fields::of(names);
-    let mut name = |name| Ok::<_, HttpError>(names.optional_text(name)?.map(Arc::from));
-    let purpose = Purpose { work_id: name("workId")?, tool: name("tool")?, namespace: name("namespace")? };
-    names.reject_remaining()?;
+pub(super) fn purpose(request: Option<SpendPurpose>) -> Result<Purpose, HttpError> {
+    let SpendPurpose { work_id, tool, namespace } = request.unwrap_or_default();
+    let name = |name: Option<String>| name.map(Arc::from);
+    let purpose = Purpose { work_id: name(work_id), tool: name(tool), namespace: name(namespace) };
     purpose.check()?;
     Ok(purpose)
 }
