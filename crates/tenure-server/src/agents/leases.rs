@@ -7,8 +7,8 @@ use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Response;
 use tenure_api::{
-    AgentReleaseResult, HeartbeatRejection, HeartbeatRenewal, HeartbeatResult, ReconcileResult,
-    ReconciledLease,
+    AgentLeaseIds, AgentReleaseResult, HeartbeatRejection, HeartbeatRenewal, HeartbeatResult,
+    ReconcileResult, ReconciledLease,
 };
 use tenure_core::kernel;
 use tenure_core::kernel::{
@@ -19,8 +19,7 @@ use tenure_core::rules::is_expired;
 use super::{parse, submit, view};
 use crate::app::{App, tick_to_rfc3339};
 use crate::http::auth::Caller;
-use crate::http::body::JsonBody;
-use crate::http::fields::Fields;
+use crate::http::body::{RequestBody, check_count};
 use crate::http::response::{HttpError, end_reason_name, json, unexpected};
 use crate::tokens::TokenScope;
 
@@ -40,9 +39,9 @@ use crate::tokens::TokenScope;
 pub(super) async fn heartbeat(
     State(app): State<Arc<App>>,
     caller: Caller,
-    body: JsonBody,
+    body: RequestBody<AgentLeaseIds>,
 ) -> Result<Response, HttpError> {
-    let named = AgentLeasesRequest::read(body.fields, &app, &caller)?;
+    let named = AgentLeasesRequest::parse(body.request, &app, &caller)?;
     let (agent, principal) = (named.agent.clone(), caller.principal.clone());
     let command = AgentCommand::Heartbeat { agent, principal, leases: named.fences() };
     let (answer, stamp) = submit(&app, &caller, command).await?;
@@ -93,9 +92,9 @@ fn ended(end: LeaseEnd) -> &'static str {
 pub(super) async fn release(
     State(app): State<Arc<App>>,
     caller: Caller,
-    body: JsonBody,
+    body: RequestBody<AgentLeaseIds>,
 ) -> Result<Response, HttpError> {
-    let named = AgentLeasesRequest::read(body.fields, &app, &caller)?;
+    let named = AgentLeasesRequest::parse(body.request, &app, &caller)?;
     let (agent, principal) = (named.agent.clone(), caller.principal.clone());
     let command = AgentCommand::Release { agent, principal, leases: named.fences() };
     let AgentOutcome::Released(ended) = submit(&app, &caller, command).await?.0 else {
@@ -128,9 +127,9 @@ pub(super) async fn release(
 pub(super) async fn reconcile(
     State(app): State<Arc<App>>,
     caller: Caller,
-    body: JsonBody,
+    body: RequestBody<AgentLeaseIds>,
 ) -> Result<Response, HttpError> {
-    let named = AgentLeasesRequest::read(body.fields, &app, &caller)?;
+    let named = AgentLeasesRequest::parse(body.request, &app, &caller)?;
     let (agent, principal) = (named.agent.clone(), caller.principal.clone());
     // Giving nothing back changes nothing. But it is decided by the writer, after everything that was asked before it, and is
     // answered when all of that is durable and can be seen.
@@ -239,20 +238,14 @@ pub(super) struct AgentLeasesRequest {
 }
 
 impl AgentLeasesRequest {
-    /// Reads a body, and refuses a caller whose token does not reach what these leases are on.
-    pub(super) fn read(mut fields: Fields, app: &App, caller: &Caller) -> Result<Self, HttpError> {
-        let agent = parse::agent(&mut fields)?;
-        let missing = || HttpError::invalid("lease_ids", "is missing");
-        let lease_ids = fields.optional_list("lease_ids")?.ok_or_else(missing)?;
-        fields.reject_remaining()?;
-        if lease_ids.len() > MAX_LEASES {
-            let reason = format!("has {} entries; at most {MAX_LEASES} are allowed", lease_ids.len());
-            return Err(HttpError::invalid("lease_ids", &reason));
-        }
+    /// Parses a body, and refuses a caller whose token does not reach what these leases are on.
+    pub(super) fn parse(request: AgentLeaseIds, app: &App, caller: &Caller) -> Result<Self, HttpError> {
+        let agent = parse::parse_agent_id(&request.agent_id)?;
+        check_count("lease_ids", request.lease_ids.len(), MAX_LEASES)?;
         caller.require(TokenScope::LeasesWrite)?;
         let leases = app.registrar.read(|state| {
             let tag = state.ledger_tag();
-            let named = lease_ids.into_iter().map(|id| {
+            let named = request.lease_ids.into_iter().map(|id| {
                 let fence = tag.fence_of(&id);
                 // Of what is somebody else's, nothing is said here: it is unknown to this agent.
                 let active =

@@ -18,7 +18,7 @@ use super::wait_graph::{Edge, Graph};
 use super::{parse, view};
 use crate::app::App;
 use crate::http::auth::Caller;
-use crate::http::fields::parse_query;
+use crate::http::body::parse_query;
 use crate::http::response::{HttpError, json, no_such_agent};
 
 /// The most agents in one answer.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Response;
-use tenure_api::{Code, ManifestVerdict, Problem};
+use tenure_api::{Code, Manifest, ManifestIntent, ManifestVerdict, Problem};
 use tenure_core::kernel::{
     AgentCommand, AgentOutcome, DeclareManifest, Fence, Holder, LeaseMode, LeaseRequest, ModeSet, Resource,
     Tick, TickDuration,
@@ -15,8 +15,7 @@ use super::{AgentSettings, parse, submit, view};
 use crate::app::{App, tick_to_rfc3339};
 use crate::explain::denial_log::RequestSummary;
 use crate::http::auth::Caller;
-use crate::http::body::ManifestBody;
-use crate::http::fields::Fields;
+use crate::http::body::{MAX_MANIFEST_BYTES, RequestBody, check_count};
 use crate::http::response::{HttpError, json, unexpected};
 use crate::leases::nonce;
 
@@ -39,9 +38,9 @@ use crate::leases::nonce;
 pub(super) async fn declare(
     State(app): State<Arc<App>>,
     caller: Caller,
-    ManifestBody(fields): ManifestBody,
+    body: RequestBody<Manifest, MAX_MANIFEST_BYTES>,
 ) -> Result<Response, HttpError> {
-    let declare = read(fields, &caller, &app.agents)?;
+    let declare = parse_manifest(body.request, &caller, &app.agents)?;
     declare.requests.iter().try_for_each(|request| caller.require_resource(request.resource.as_str()))?;
     let (summary, rank) =
         (RequestSummary::from_manifest(&declare), (declare.agent.clone(), declare.priority));
@@ -64,38 +63,34 @@ pub(super) async fn declare(
     Ok(json(StatusCode::OK, &shown?.0))
 }
 
-fn read(mut fields: Fields, caller: &Caller, settings: &AgentSettings) -> Result<DeclareManifest, HttpError> {
-    let session = parse::session_id(&mut fields)?;
-    let agent = parse::agent(&mut fields)?;
-    let ttl = ttl(&mut fields, settings)?;
-    let priority = fields.optional_number("priority_timestamp")?;
-    let patience = patience(&mut fields, settings)?;
-    let intents = parse(&mut fields, "intents", Some(&session))?;
-    fields.reject_remaining()?;
+fn parse_manifest(
+    manifest: Manifest,
+    caller: &Caller,
+    settings: &AgentSettings,
+) -> Result<DeclareManifest, HttpError> {
+    let session = manifest.session_id;
+    parse::check_id("session_id", &session)?;
+    let agent = parse::parse_agent_id(&manifest.agent_id)?;
+    let ttl = ttl(manifest.ttl, settings)?;
+    let wait_timeout = wait_timeout(manifest.wait_timeout_ms, settings)?;
+    let intents = parse_intents("intents", &manifest.intents, Some(&session))?;
     if intents.is_empty() {
         return Err(HttpError::invalid("intents", "is empty; name at least one thing"));
     }
     let first = || intents.iter().filter_map(|intent| intent.timestamp).min();
-    let priority = priority.or_else(first).ok_or_else(|| {
+    let priority = manifest.priority_timestamp.or_else(first).ok_or_else(|| {
         let reason = "is missing, and no intent has a timestamp; say when the attempt began, in milliseconds";
         HttpError::invalid("priority_timestamp", reason)
     })?;
-    let wants = lease_requests(merge(&intents), ttl)?;
+    let requests = lease_requests(merge(&intents), ttl)?;
     let principal = caller.principal.clone();
-    Ok(DeclareManifest {
-        agent,
-        principal,
-        session: session.into(),
-        priority,
-        requests: wants,
-        wait_timeout: patience,
-    })
+    Ok(DeclareManifest { agent, principal, session: session.into(), priority, requests, wait_timeout })
 }
 
 /// What is too short is refused: whoever counts on less than it gets would be too late. What is too long is cut, as the answer
 /// says.
-fn ttl(fields: &mut Fields, settings: &AgentSettings) -> Result<TickDuration, HttpError> {
-    let requested = fields.optional_number("ttl")?.unwrap_or(settings.ttl_ms);
+fn ttl(requested: Option<u64>, settings: &AgentSettings) -> Result<TickDuration, HttpError> {
+    let requested = requested.unwrap_or(settings.ttl_ms);
     if requested < AgentSettings::MIN_TTL_MS {
         let detail = format!(
             "ttl: a lease of an agent lasts at least {} ms; {requested} ms were asked for",
@@ -106,8 +101,8 @@ fn ttl(fields: &mut Fields, settings: &AgentSettings) -> Result<TickDuration, Ht
     Ok(TickDuration::from_millis(requested.min(settings.max_ttl_ms)))
 }
 
-fn patience(fields: &mut Fields, settings: &AgentSettings) -> Result<TickDuration, HttpError> {
-    match fields.optional_number("waitTimeoutMs")? {
+fn wait_timeout(requested: Option<u64>, settings: &AgentSettings) -> Result<TickDuration, HttpError> {
+    match requested {
         Some(0) => {
             Err(HttpError::invalid("waitTimeoutMs", "must be at least 1; leave it out for the usual time"))
         }
@@ -157,31 +152,38 @@ const MAX_SUBJECT_BYTES: usize = 4_096;
 
 /// One thing that an agent wants.
 #[derive(Debug, PartialEq)]
-pub(super) struct ManifestIntent {
+pub(super) struct ParsedManifestIntent {
     pub(super) resource: Resource,
     pub(super) mode: LeaseMode,
     /// When it was intended, in milliseconds, as the agent says.
     pub(super) timestamp: Option<u64>,
 }
 
-/// The intents in `name`. Where one says in which session it is, that has to be `session`, if there is one.
-pub(super) fn parse(
-    fields: &mut Fields,
+/// Parses the intents of the field `name`. An intent that names a session must name `session`, if there is one.
+pub(super) fn parse_intents(
     name: &str,
+    intents: &[ManifestIntent],
     session: Option<&str>,
-) -> Result<Vec<ManifestIntent>, HttpError> {
-    fields.each(name, MAX_INTENTS, |fields| one(fields, session))
+) -> Result<Vec<ParsedManifestIntent>, HttpError> {
+    check_count(name, intents.len(), MAX_INTENTS)?;
+    let in_place = |(index, intent)| {
+        parse_intent(intent, session).map_err(|failure| failure.in_field(&format!("{name}[{index}]")))
+    };
+    intents.iter().enumerate().map(in_place).collect()
 }
 
-fn one(mut fields: Fields, session: Option<&str>) -> Result<ManifestIntent, HttpError> {
-    parse::validate_ignored_text(&mut fields, "id", 256)?;
-    parse::validate_ignored_text(&mut fields, "subject", MAX_SUBJECT_BYTES)?;
-    let mode = parse::parse_lease_mode(&mut fields)?;
-    let resource = fields.read_object("object", parse::object)?;
-    let timestamp = fields.optional_number("timestamp")?;
-    fields.optional_fraction("confidence")?;
-    if let Some(own) = fields.optional_text("session_id")? {
-        parse::check_id("session_id", &own)?;
+fn parse_intent(intent: &ManifestIntent, session: Option<&str>) -> Result<ParsedManifestIntent, HttpError> {
+    let ignored = [("id", &intent.id, 256), ("subject", &intent.subject, MAX_SUBJECT_BYTES)];
+    for (name, text, max_bytes) in ignored {
+        text.as_ref().map_or(Ok(()), |text| parse::check_length(name, text, max_bytes))?;
+    }
+    let mode = parse::parse_lease_mode(&intent.predicate)?;
+    let resource = parse::object(&intent.object).map_err(|failure| failure.in_field("object"))?;
+    if intent.confidence.is_some_and(|confidence| !(0.0..=1.0).contains(&confidence)) {
+        return Err(HttpError::invalid("confidence", "must be a number from 0 to 1"));
+    }
+    if let Some(own) = &intent.session_id {
+        parse::check_id("session_id", own)?;
         if session.is_some_and(|session| session != own) {
             return Err(HttpError::invalid(
                 "session_id",
@@ -189,12 +191,11 @@ fn one(mut fields: Fields, session: Option<&str>) -> Result<ManifestIntent, Http
             ));
         }
     }
-    fields.reject_remaining()?;
-    Ok(ManifestIntent { resource, mode, timestamp })
+    Ok(ParsedManifestIntent { resource, mode, timestamp: intent.timestamp })
 }
 
 /// Every resource once, in the order in which they are first named, in the strongest way in which one is named.
-pub(super) fn merge(intents: &[ManifestIntent]) -> Vec<(Resource, LeaseMode)> {
+pub(super) fn merge(intents: &[ParsedManifestIntent]) -> Vec<(Resource, LeaseMode)> {
     let mut merged: Vec<(Resource, LeaseMode)> = Vec::new();
     let mut places = std::collections::BTreeMap::new();
     for intent in intents {

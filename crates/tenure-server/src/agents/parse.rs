@@ -1,34 +1,18 @@
 //! What agents call themselves and what they touch, read strictly.
 
+use tenure_api::ManifestObject;
 use tenure_core::kernel::{Holder, LeaseMode, Resource};
 use tenure_core::rules::overlap::{HIERARCHICAL_KINDS, is_hierarchical};
 use tenure_core::rules::{MAX_NAME_BYTES, check_name};
 
-use crate::http::fields::Fields;
 use crate::http::response::HttpError;
 
 /// The longest name of an agent or a session, in bytes.
 const MAX_ID_BYTES: usize = 256;
 
-/// The agent that a body names.
-pub(super) fn agent(fields: &mut Fields) -> Result<Holder, HttpError> {
-    parse_agent_id(&id(fields, "agent_id")?)
-}
-
 pub(super) fn parse_agent_id(name: &str) -> Result<Holder, HttpError> {
     check_id("agent_id", name)?;
     Holder::parse(name).map_err(|invalid| HttpError::invalid("agent_id", &invalid.reason))
-}
-
-/// The session that a body names.
-pub(super) fn session_id(fields: &mut Fields) -> Result<String, HttpError> {
-    id(fields, "session_id")
-}
-
-fn id(fields: &mut Fields, name: &'static str) -> Result<String, HttpError> {
-    let text = fields.text(name)?;
-    check_id(name, &text)?;
-    Ok(text)
 }
 
 /// Whether this can be the name of an agent or a session.
@@ -37,16 +21,7 @@ pub(super) fn check_id(field: &'static str, text: &str) -> Result<(), HttpError>
     Ok(check_name(field, text)?)
 }
 
-/// Text that decides nothing, and is not kept.
-pub(super) fn validate_ignored_text(
-    fields: &mut Fields,
-    name: &str,
-    max_bytes: usize,
-) -> Result<(), HttpError> {
-    fields.optional_text(name)?.map_or(Ok(()), |text| check_length(name, &text, max_bytes))
-}
-
-fn check_length(field: &str, text: &str, max: usize) -> Result<(), HttpError> {
+pub(super) fn check_length(field: &str, text: &str, max: usize) -> Result<(), HttpError> {
     if text.len() <= max {
         return Ok(());
     }
@@ -54,8 +29,7 @@ fn check_length(field: &str, text: &str, max: usize) -> Result<(), HttpError> {
 }
 
 /// In which way an agent wants something. Exactly these names: who writes another may mean another.
-pub(super) fn parse_lease_mode(fields: &mut Fields) -> Result<LeaseMode, HttpError> {
-    let name = fields.text("predicate")?;
+pub(super) fn parse_lease_mode(name: &str) -> Result<LeaseMode, HttpError> {
     let mut known = LeaseMode::ALL.into_iter().filter(|mode| mode.is_agent_mode());
     known.find(|mode| mode.as_str() == name).ok_or_else(|| {
         let reason = "must be PROVIDES, CONSUMES, DEPENDS_ON, MUTATES, DELETES or RENAMES";
@@ -63,18 +37,15 @@ pub(super) fn parse_lease_mode(fields: &mut Fields) -> Result<LeaseMode, HttpErr
     })
 }
 
-pub(super) fn object(mut fields: Fields) -> Result<Resource, HttpError> {
-    let kind = fields.text("resource_type")?;
-    let path = fields.text("path")?;
-    fields.reject_remaining()?;
+pub(super) fn object(object: &ManifestObject) -> Result<Resource, HttpError> {
     let kind = HIERARCHICAL_KINDS
         .into_iter()
-        .find(|known| known.strip_suffix(':') == Some(&kind))
+        .find(|known| known.strip_suffix(':') == Some(&object.resource_type))
         .ok_or_else(|| {
             let reason = "must be FILE, SYMBOL, API_ENDPOINT, DATABASE_TABLE or CONFIG_KEY";
             HttpError::invalid("resource_type", reason)
         })?;
-    resource("path", kind, &path)
+    resource("path", kind, &object.path)
 }
 
 /// `TYPE:path`, as agents are told it.

@@ -6,7 +6,10 @@ use axum::extract::rejection::PathRejection;
 use axum::extract::{Path, State};
 use axum::http::StatusCode;
 use axum::response::Response;
-use tenure_api::{AgentView, Code, PendingIntent, TouchResult};
+use tenure_api::{
+    AgentStateReport, AgentView, Code, DigestIdentity, PendingIntent, ResourceAccess, ResourceTouchReport,
+    StateDigest, TouchResult,
+};
 use tenure_core::kernel;
 use tenure_core::kernel::{
     AgentCommand, AgentOutcome, AgentPhase, AgentReport, Holder, LeaseMode, ReportedAgentState, Resource,
@@ -15,12 +18,11 @@ use tenure_core::kernel::{
 use tenure_core::rules::is_expired;
 use tenure_core::rules::overlap::ResourcePattern;
 
-use super::manifest::ManifestIntent;
+use super::manifest::ParsedManifestIntent;
 use super::{list, manifest, parse, submit, view};
 use crate::app::App;
 use crate::http::auth::Caller;
-use crate::http::body::ManifestBody;
-use crate::http::fields::Fields;
+use crate::http::body::{MAX_MANIFEST_BYTES, RequestBody, check_count};
 use crate::http::response::{HttpError, json, no_such_agent, unexpected};
 use crate::tokens::TokenScope;
 
@@ -46,11 +48,11 @@ pub(super) async fn report(
     State(app): State<Arc<App>>,
     caller: Caller,
     path: Result<Path<String>, PathRejection>,
-    ManifestBody(fields): ManifestBody,
+    body: RequestBody<AgentStateReport, MAX_MANIFEST_BYTES>,
 ) -> Result<Response, HttpError> {
     let Path(id) = path.map_err(|_| no_such_agent())?;
     let agent = parse::parse_agent_id(&id)?;
-    let (report, intents) = read(fields, &caller, agent.clone())?;
+    let (report, intents) = parse_report(body.request, &caller, agent.clone())?;
     intents.iter().try_for_each(|intent| caller.require_resource(intent.resource.as_str()))?;
     caller.require(crate::tokens::TokenScope::LeasesWrite)?;
     let (answer, stamp) = submit(&app, &caller, AgentCommand::Report(report)).await?;
@@ -63,19 +65,19 @@ pub(super) async fn report(
     Ok(json(StatusCode::OK, &view))
 }
 
-fn read(
-    mut fields: Fields,
+fn parse_report(
+    report: AgentStateReport,
     caller: &Caller,
     agent: Holder,
-) -> Result<(AgentReport, Vec<ManifestIntent>), HttpError> {
-    let session = parse::session_id(&mut fields)?;
-    let phase = phase("state", &fields.text("state")?)?;
-    let digest = fields.optional_fields("digest")?;
-    fields.reject_remaining()?;
-    let digest = digest.map(|fields| digest_of(fields, &agent).map_err(|failure| failure.in_field("digest")));
-    let (remembers, intents) = digest.transpose()?.unzip();
+) -> Result<(AgentReport, Vec<ParsedManifestIntent>), HttpError> {
+    parse::check_id("session_id", &report.session_id)?;
+    let phase = phase("state", &report.state)?;
+    let digest = report.digest.as_ref();
+    let digest =
+        digest.map(|digest| parse_digest(digest, &agent).map_err(|failure| failure.in_field("digest")));
+    let (memory, intents) = digest.transpose()?.unzip();
     let principal = caller.principal.clone();
-    let report = AgentReport { agent, principal, session: session.into(), phase, memory: remembers };
+    let report = AgentReport { agent, principal, session: report.session_id.into(), phase, memory };
     Ok((report, intents.unwrap_or_default()))
 }
 
@@ -86,30 +88,21 @@ fn phase(field: &str, name: &str) -> Result<AgentPhase, HttpError> {
     })
 }
 
-fn digest_of(
-    mut fields: Fields,
+fn parse_digest(
+    digest: &StateDigest,
     agent: &Holder,
-) -> Result<(ReportedAgentState, Vec<ManifestIntent>), HttpError> {
-    if fields.text("version")? != VERSION {
+) -> Result<(ReportedAgentState, Vec<ParsedManifestIntent>), HttpError> {
+    if digest.version != VERSION {
         return Err(HttpError::invalid("version", "must be `1.0`"));
     }
-    let remembered = fields.read_object("identity", |mut fields| {
-        if parse::agent(&mut fields)? != *agent {
-            return Err(HttpError::invalid("agent_id", "must be the agent in the address"));
-        }
-        let priority = fields.number("priority_timestamp")?;
-        let epoch = fields.number("epoch")?;
-        fields.reject_remaining()?;
-        Ok(ReportedAgentState { priority, epoch })
-    })?;
-    let intents = fields.read_object("recovery", |mut fields| {
-        phase("last_phase", &fields.text("last_phase")?)?;
-        let intents = manifest::parse(&mut fields, "pending_intents", None)?;
-        fields.reject_remaining()?;
-        Ok(intents)
-    })?;
-    fields.reject_remaining()?;
-    Ok((remembered, intents))
+    let DigestIdentity { agent_id, priority_timestamp: priority, epoch } = &digest.identity;
+    if parse::parse_agent_id(agent_id)? != *agent {
+        return Err(HttpError::invalid("identity.agent_id", "must be the agent in the address"));
+    }
+    let recovery = &digest.recovery;
+    phase("recovery.last_phase", &recovery.last_phase)?;
+    let intents = manifest::parse_intents("recovery.pending_intents", &recovery.pending_intents, None)?;
+    Ok((ReportedAgentState { priority: *priority, epoch: *epoch }, intents))
 }
 
 /// How it stands now with something that an agent remembers to have wanted.
@@ -159,12 +152,16 @@ pub(super) async fn touch(
     State(app): State<Arc<App>>,
     caller: Caller,
     path: Result<Path<String>, PathRejection>,
-    ManifestBody(mut fields): ManifestBody,
+    body: RequestBody<ResourceTouchReport, MAX_MANIFEST_BYTES>,
 ) -> Result<Response, HttpError> {
     let Path(id) = path.map_err(|_| no_such_agent())?;
     let agent = parse::parse_agent_id(&id)?;
-    let touched = fields.each("resources", MAX_TOUCHED, one)?;
-    fields.reject_remaining()?;
+    let resources = &body.request.resources;
+    check_count("resources", resources.len(), MAX_TOUCHED)?;
+    let in_place = |(index, access)| {
+        parse_access(access).map_err(|failure| failure.in_field(&format!("resources[{index}]")))
+    };
+    let touched: Vec<_> = resources.iter().enumerate().map(in_place).collect::<Result<_, _>>()?;
     if touched.is_empty() {
         return Err(HttpError::invalid("resources", "is empty; name at least one thing"));
     }
@@ -186,9 +183,7 @@ pub(super) async fn touch(
     Err(failure)
 }
 
-fn one(mut fields: Fields) -> Result<(Resource, LeaseMode), HttpError> {
-    let resource = parse::parse_resource_name("resource", &fields.text("resource")?)?;
-    let mode = parse::parse_lease_mode(&mut fields)?;
-    fields.reject_remaining()?;
-    Ok((resource, mode))
+fn parse_access(access: &ResourceAccess) -> Result<(Resource, LeaseMode), HttpError> {
+    let resource = parse::parse_resource_name("resource", &access.resource)?;
+    Ok((resource, parse::parse_lease_mode(&access.predicate)?))
 }

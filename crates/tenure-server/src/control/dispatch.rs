@@ -11,7 +11,6 @@ use super::connection::Connection;
 use super::message::{self, to_raw_json};
 use super::{connection, lease_commands};
 use crate::app::App;
-use crate::http::body;
 
 /// The longest `requestId`, in bytes.
 const MAX_REQUEST_ID_BYTES: usize = 128;
@@ -88,7 +87,7 @@ async fn obey(
 }
 
 fn read(text: &str) -> Result<Map<String, Value>, Problem> {
-    match body::parse(text.as_bytes()) {
+    match tenure_api::strict::read(text.as_bytes()) {
         Ok(Value::Object(fields)) => Ok(fields),
         Ok(_) => Err(Problem::new(ProblemCode::InvalidJson, "send a JSON object with a `type`")),
         // The parser names a place and a rule, and repeats nothing of the text: it may have a token in it.

@@ -30,7 +30,7 @@ pub(super) use self::subscriber::EventBody;
 use self::subscriber::{EventSubscriber, HEARTBEAT};
 use crate::app::App;
 use crate::http::auth::Caller;
-use crate::http::fields::parse_query;
+use crate::http::body::parse_query;
 use crate::http::response::HttpError;
 
 #[derive(Deserialize)]

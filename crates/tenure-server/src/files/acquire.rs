@@ -6,7 +6,7 @@ use std::sync::Arc;
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Response;
-use tenure_api::{FileVerdict, FileVerdictKind};
+use tenure_api::{FileAcquireRequest, FileVerdict, FileVerdictKind};
 use tenure_core::kernel::{
     FileAcquire, FileCommand, FileOutcome, FileSessionActivity, FileSessionInfo, Holder, Tick,
 };
@@ -14,14 +14,12 @@ use tenure_host::paths::FileKey;
 
 use super::caller::{
     GuardRequest, HookIdentity, LocalProcess, ResolvedFileCaller, UNNAMED, parse_absolute_path,
-    take_string_list,
 };
 use super::resolve::RequestedPaths;
 use super::{audit, blame, caller, idle_release, liveness, resolve, spawn_blocking, submit, verdict};
 use crate::app::App;
 use crate::http::auth::Caller;
-use crate::http::body::ManifestBody;
-use crate::http::fields::Fields;
+use crate::http::body::{MAX_MANIFEST_BYTES, RequestBody, check_count};
 use crate::http::response::{HttpError, json};
 
 /// The most files in one request.
@@ -53,9 +51,10 @@ pub(super) async fn acquire(
     State(app): State<Arc<App>>,
     caller: Caller,
     local: LocalProcess,
-    ManifestBody(fields): ManifestBody,
+    body: RequestBody<FileAcquireRequest, MAX_MANIFEST_BYTES>,
 ) -> Result<Response, HttpError> {
-    let AcquireFilesRequest { identity: spoken, guard: guarded, paths: requested, whole } = read(fields)?;
+    let AcquireFilesRequest { identity: spoken, guard: guarded, paths: requested, whole } =
+        parse_request(body.request)?;
     let background = guarded.is_some();
     let (file_caller, standing) = match guarded {
         // The mark comes before the lease: once that is there, its end changes the mark.
@@ -158,14 +157,13 @@ async fn look(app: &Arc<App>, requested: &RequestedPaths) -> Result<Vec<FileKey>
     spawn_blocking(move || resolve::resolve_paths(&app, &requested)).await
 }
 
-fn read(mut fields: Fields) -> Result<AcquireFilesRequest, HttpError> {
-    let spoken = fields.read_object("speaker", HookIdentity::read)?;
-    let cwd: PathBuf = parse_absolute_path(&fields.text("cwd")?, "cwd")?;
-    let paths = take_string_list(&mut fields, "paths", MAX_FILES)?;
-    let entries = take_string_list(&mut fields, "entries", MAX_FILES)?;
-    let whole = fields.optional_flag("whole")?.unwrap_or(false);
-    let guarded = GuardRequest::read(&mut fields)?;
-    fields.reject_remaining()?;
+fn parse_request(request: FileAcquireRequest) -> Result<AcquireFilesRequest, HttpError> {
+    let guarded = GuardRequest::parse(&request)?;
+    let FileAcquireRequest { speaker, cwd, paths, entries, whole, .. } = request;
+    let spoken = HookIdentity::parse(speaker).map_err(|failure| failure.in_field("speaker"))?;
+    let cwd: PathBuf = parse_absolute_path(&cwd, "cwd")?;
+    check_count("paths", paths.len(), MAX_FILES)?;
+    check_count("entries", entries.len(), MAX_FILES)?;
     if guarded.is_some() != spoken.is_guard() {
         return Err(HttpError::invalid("process", "is what a guard says, and nobody else"));
     }

@@ -6,7 +6,7 @@ use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Response;
 use serde_json::json as value;
-use tenure_api::{Code, FileView};
+use tenure_api::{Code, FileForceReleaseRequest, FileGiveRequest, FileView};
 use tenure_core::kernel::{FileCommand, FileOutcome, Holder, KernelState as Kernel};
 use tenure_core::rules::check_name;
 
@@ -15,7 +15,7 @@ use super::list::{FileQuery, file_view};
 use super::{liveness, resolve, spawn_blocking, submit};
 use crate::app::App;
 use crate::http::auth::Caller;
-use crate::http::body::JsonBody;
+use crate::http::body::RequestBody;
 use crate::http::response::{HttpError, json};
 
 /// Give a file to a session, even if another session holds it.
@@ -32,11 +32,9 @@ pub(super) async fn give(
     State(app): State<Arc<App>>,
     caller: Caller,
     local: LocalProcess,
-    body: JsonBody,
+    body: RequestBody<FileGiveRequest>,
 ) -> Result<Response, HttpError> {
-    let mut fields = body.fields;
-    let (path, to) = (parse_absolute_path(&fields.text("path")?, "path")?, fields.text("to")?);
-    fields.reject_remaining()?;
+    let (path, to) = (parse_absolute_path(&body.request.path, "path")?, body.request.to);
     local.require_human(&app)?;
     let to = app.registrar.read(|state| session_named(state, &to))?;
     if liveness::end_dead_sessions(&app, std::slice::from_ref(&to)).await.is_empty() {
@@ -68,11 +66,9 @@ pub(super) async fn force_release(
     State(app): State<Arc<App>>,
     caller: Caller,
     local: LocalProcess,
-    body: JsonBody,
+    body: RequestBody<FileForceReleaseRequest>,
 ) -> Result<Response, HttpError> {
-    let mut fields = body.fields;
-    let (path, reason) = (parse_absolute_path(&fields.text("path")?, "path")?, fields.text("reason")?);
-    fields.reject_remaining()?;
+    let (path, reason) = (parse_absolute_path(&body.request.path, "path")?, body.request.reason);
     check_name("reason", &reason)?;
     local.require_human(&app)?;
     let own = app.clone();

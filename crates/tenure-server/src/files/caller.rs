@@ -5,14 +5,13 @@ use std::sync::Arc;
 
 use axum::extract::FromRequestParts;
 use axum::http::request::Parts;
-use tenure_api::{Code, FileOwner, GrantGeneration};
+use tenure_api::{Code, FileAcquireRequest, FileCaller, FileOwner, GrantGeneration};
 use tenure_core::kernel::{self, FileSessionInfo, Holder, KernelState, ProcessId};
 use tenure_host::coding_agent::CodingAgent;
 use tenure_host::process::{self, Liveness, ancestor_agent, nearest_known_agent, process_of_thread};
 
 use super::{idle_release, spawn_blocking};
 use crate::app::App;
-use crate::http::fields::Fields;
 use crate::http::response::HttpError;
 use crate::net::Peer;
 
@@ -39,16 +38,17 @@ pub(super) struct ResolvedFileCaller {
 }
 
 impl HookIdentity {
-    pub(super) fn read(mut fields: Fields) -> Result<Self, HttpError> {
+    pub(super) fn parse(caller: FileCaller) -> Result<Self, HttpError> {
+        check_name("session", Some(&caller.session))?;
+        check_name("subagent", caller.subagent.as_ref())?;
+        check_name("parent", caller.parent.as_ref())?;
         let spoken = Self {
-            agent: fields.text("agent")?,
-            session: name(&mut fields, "session")?
-                .ok_or_else(|| HttpError::invalid("session", "is missing"))?,
-            subagent: name(&mut fields, "subagent")?,
-            parent: name(&mut fields, "parent")?,
-            task: fields.optional_text("task")?.map(|task| task_of(&task)),
+            agent: caller.agent,
+            session: caller.session,
+            subagent: caller.subagent,
+            parent: caller.parent,
+            task: caller.task.map(|task| task_of(&task)),
         };
-        fields.reject_remaining()?;
         if !spoken.is_guard() {
             spoken.agent.parse::<CodingAgent>().map_err(|reason| HttpError::invalid("agent", &reason))?;
         }
@@ -105,11 +105,11 @@ pub(super) fn session_id(agent: &str, session: &str, owner: &ProcessId) -> Strin
     format!("{agent}/{session}@{}.{}", owner.pid, owner.started)
 }
 
-fn name(fields: &mut Fields, field: &'static str) -> Result<Option<String>, HttpError> {
-    let Some(text) = fields.optional_text(field)? else { return Ok(None) };
-    let is_plain = !text.is_empty() && text.len() <= MAX_NAME_BYTES && !text.contains(char::is_control);
-    if is_plain {
-        return Ok(Some(text));
+fn check_name(field: &'static str, name: Option<&String>) -> Result<(), HttpError> {
+    let is_plain =
+        |name: &&String| !name.is_empty() && name.len() <= MAX_NAME_BYTES && !name.contains(char::is_control);
+    if name.is_none_or(|name| is_plain(&name)) {
+        return Ok(());
     }
     Err(HttpError::invalid(field, "must have 1 to 128 bytes, and no control characters"))
 }
@@ -129,19 +129,6 @@ fn task_of(text: &str) -> String {
 pub(super) fn parse_absolute_path(text: &str, field: &str) -> Result<PathBuf, HttpError> {
     let path = PathBuf::from(text);
     if path.is_absolute() { Ok(path) } else { Err(HttpError::invalid(field, "must be an absolute path")) }
-}
-
-/// A list of texts, which may be missing.
-pub(super) fn take_string_list(
-    fields: &mut Fields,
-    name: &'static str,
-    max_entries: usize,
-) -> Result<Vec<String>, HttpError> {
-    let list = fields.optional_list(name)?.unwrap_or_default();
-    if list.len() <= max_entries {
-        return Ok(list);
-    }
-    Err(HttpError::invalid(name, &format!("has {} entries; at most {max_entries} are allowed", list.len())))
 }
 
 /// A process of this machine that asks over the local socket.
@@ -213,15 +200,12 @@ pub(super) struct GuardRequest {
 }
 
 impl GuardRequest {
-    pub(super) fn read(fields: &mut Fields) -> Result<Option<Self>, HttpError> {
-        let process = fields.optional_number("process")?;
-        let orphan = fields.optional_flag("orphan")?.unwrap_or(false);
-        let named = fields.optional_flag("named")?.unwrap_or(false);
-        let Some(process) = process else { return Ok(None) };
-        let process = u32::try_from(process).ok().filter(|process| *process > 0);
-        let process =
-            process.ok_or_else(|| HttpError::invalid("process", "must be the number of a process"))?;
-        Ok(Some(Self { process, orphan, named }))
+    pub(super) fn parse(request: &FileAcquireRequest) -> Result<Option<Self>, HttpError> {
+        let FileAcquireRequest { process, orphan, named, .. } = *request;
+        if process == Some(0) {
+            return Err(HttpError::invalid("process", "must be the number of a process"));
+        }
+        Ok(process.map(|process| Self { process, orphan, named }))
     }
 
     /// Who that is, and the mark under which it may be relied on.

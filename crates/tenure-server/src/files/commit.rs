@@ -7,16 +7,15 @@ use std::sync::Arc;
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Response;
-use tenure_api::{CommitResult, HeldFileView};
+use tenure_api::{CommitReport, CommitResult, HeldFileView, StagedFilesRequest};
 use tenure_core::kernel::{FileCommand, FileOutcome, Holder, Resource};
 use tenure_host::paths::{FileKey, PathTarget, target_of, work_tree_of};
 
-use super::caller::{LocalProcess, parse_absolute_path, take_string_list};
+use super::caller::{LocalProcess, parse_absolute_path};
 use super::{audit, blame, idle_release, liveness, spawn_blocking, submit, view};
 use crate::app::App;
 use crate::http::auth::Caller;
-use crate::http::body::ManifestBody;
-use crate::http::fields::Fields;
+use crate::http::body::{MAX_MANIFEST_BYTES, RequestBody, check_count};
 use crate::http::response::{HttpError, json, unexpected};
 
 /// The most files in one request. Who commits more says so in parts.
@@ -60,9 +59,11 @@ pub(super) async fn commit(
     State(app): State<Arc<App>>,
     caller: Caller,
     local: LocalProcess,
-    ManifestBody(fields): ManifestBody,
+    body: RequestBody<CommitReport, MAX_MANIFEST_BYTES>,
 ) -> Result<Response, HttpError> {
-    let committed = read(fields, true)?;
+    let CommitReport { root, paths, dirty, session } = body.request;
+    check_count("dirty", dirty.len(), MAX_FILES)?;
+    let committed = CommitRequest::parse(&root, paths, dirty.into_iter().collect(), session)?;
     let (own, hint) = (app.clone(), committed.session.clone());
     let (sessions, held) =
         spawn_blocking(move || Ok((committers(&own, local, hint.as_deref()), find(&own, &committed)?)))
@@ -129,9 +130,10 @@ pub(super) async fn check_staged_files(
     State(app): State<Arc<App>>,
     caller: Caller,
     local: LocalProcess,
-    ManifestBody(fields): ManifestBody,
+    body: RequestBody<StagedFilesRequest, MAX_MANIFEST_BYTES>,
 ) -> Result<Response, HttpError> {
-    let staged = read(fields, false)?;
+    let StagedFilesRequest { root, paths, session } = body.request;
+    let staged = CommitRequest::parse(&root, paths, HashSet::new(), session)?;
     let (own, hint) = (app.clone(), staged.session.clone());
     let (sessions, files) =
         spawn_blocking(move || Ok((committers(&own, local, hint.as_deref()), resolve_files(&own, &staged)?)))
@@ -230,17 +232,14 @@ fn is_foreign(app: &App, holder: &Holder, sessions: &[Holder]) -> bool {
     root.is_none_or(|root| !sessions.contains(&root))
 }
 
-fn read(mut fields: Fields, is_done: bool) -> Result<CommitRequest, HttpError> {
-    let committed = CommitRequest {
-        root: parse_absolute_path(&fields.text("root")?, "root")?,
-        paths: take_string_list(&mut fields, "paths", MAX_FILES)?,
-        dirty: if is_done {
-            take_string_list(&mut fields, "dirty", MAX_FILES)?.into_iter().collect()
-        } else {
-            HashSet::new()
-        },
-        session: fields.optional_text("session")?,
-    };
-    fields.reject_remaining()?;
-    Ok(committed)
+impl CommitRequest {
+    fn parse(
+        root: &str,
+        paths: Vec<String>,
+        dirty: HashSet<String>,
+        session: Option<String>,
+    ) -> Result<Self, HttpError> {
+        check_count("paths", paths.len(), MAX_FILES)?;
+        Ok(Self { root: parse_absolute_path(root, "root")?, paths, dirty, session })
+    }
 }

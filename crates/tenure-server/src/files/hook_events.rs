@@ -7,32 +7,21 @@ use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Response;
 use serde_json::json as value;
-use tenure_api::Code;
+use tenure_api::{Code, FileEventKind, FileEventReport};
 use tenure_core::kernel::{FileCommand, FileSessionActivity, FileSessionEnd, Holder, Resource};
 use tenure_host::paths::FileKey;
 
 use super::acquire::register_sessions;
-use super::caller::{HookIdentity, LocalProcess, ResolvedFileCaller, parse_absolute_path, take_string_list};
+use super::caller::{HookIdentity, LocalProcess, ResolvedFileCaller, parse_absolute_path};
 use super::resolve::RequestedPaths;
 use super::{audit, blame, caller, guards, idle_release, liveness, resolve, spawn_blocking, submit, verdict};
 use crate::app::App;
 use crate::http::auth::Caller;
-use crate::http::body::ManifestBody;
+use crate::http::body::{MAX_MANIFEST_BYTES, RequestBody, check_count};
 use crate::http::response::{HttpError, json};
 
 /// The most files in one request.
 const MAX_FILES: usize = 1_000;
-
-enum HookEvent {
-    Active,
-    Read,
-    Wrote,
-    Unguarded,
-    TurnEnded,
-    SubagentEnded,
-    Ended,
-    Guarding,
-}
 
 /// Report an event of a coding agent.
 ///
@@ -51,18 +40,17 @@ pub(super) async fn report_event(
     State(app): State<Arc<App>>,
     caller: Caller,
     local: LocalProcess,
-    ManifestBody(mut fields): ManifestBody,
+    body: RequestBody<FileEventReport, MAX_MANIFEST_BYTES>,
 ) -> Result<Response, HttpError> {
-    let spoken = fields.read_object("speaker", HookIdentity::read)?;
-    let event = read_event(&fields.text("event")?)?;
-    let cwd = fields.optional_text("cwd")?.map(|cwd| parse_absolute_path(&cwd, "cwd")).transpose()?;
-    let paths = take_string_list(&mut fields, "paths", MAX_FILES)?;
-    let detail = fields.optional_text("detail")?.unwrap_or_default();
-    fields.reject_remaining()?;
+    let FileEventReport { speaker, event, cwd, paths, detail } = body.request;
+    let spoken = HookIdentity::parse(speaker).map_err(|failure| failure.in_field("speaker"))?;
+    let cwd = cwd.map(|cwd| parse_absolute_path(&cwd, "cwd")).transpose()?;
+    check_count("paths", paths.len(), MAX_FILES)?;
+    let detail = detail.unwrap_or_default();
     let detail: String = detail.chars().filter(|character| !character.is_control()).take(200).collect();
     if spoken.is_guard() {
         // A guard says nothing of sessions, but whom it speaks for.
-        if !matches!(event, HookEvent::Guarding) {
+        if !matches!(event, FileEventKind::Guarding) {
             return Err(HttpError::invalid("event", "is not a guard's to tell"));
         }
         caller::register_guard(&app, local).await?;
@@ -71,42 +59,42 @@ pub(super) async fn report_event(
     let file_caller = spawn_blocking(move || spoken.resolve(local)).await?;
     idle_release::record_activity(&app, &file_caller.own.process, &file_caller.own.id);
     match event {
-        HookEvent::Guarding => {
+        FileEventKind::Guarding => {
             return Err(HttpError::invalid("event", "is a guard's to tell, and nobody else's"));
         }
-        HookEvent::Active => {
+        FileEventKind::Active => {
             record_activity(&app, &caller, &file_caller, FileSessionActivity::Active).await?
         }
-        HookEvent::Unguarded => {
+        FileEventKind::Unguarded => {
             record_activity(&app, &caller, &file_caller, FileSessionActivity::Active).await?;
             if app.files.settings.guarded_shells {
                 let what = "the command was not run: nobody would ask about the files that it changes";
                 return Err(HttpError::new(Code::Unguarded, what));
             }
         }
-        HookEvent::Read | HookEvent::Wrote => {
+        FileEventKind::Read | FileEventKind::Wrote => {
             record_activity(&app, &caller, &file_caller, FileSessionActivity::Active).await?;
             let (session, own) = (file_caller.own.id.clone(), app.clone());
             let files = spawn_blocking(move || record_contents(&own, &session, cwd, &paths)).await?;
-            if matches!(event, HookEvent::Wrote) {
+            if matches!(event, FileEventKind::Wrote) {
                 audit::watch_files(&app, &file_caller.own.id, &files);
                 blame::attribute_to_session(&app, &file_caller.own.id, files).await;
             }
         }
-        HookEvent::TurnEnded => {
+        FileEventKind::TurnEnded => {
             end_subagents(&app, &file_caller.own.id).await;
             record_activity(&app, &caller, &file_caller, FileSessionActivity::TurnEnded).await?;
             app.files.idle_release.wake();
         }
         // Where it is not said which one, nobody is over: else the session itself would lose all that it has.
-        HookEvent::SubagentEnded if file_caller.own.parent.is_none() => {
+        FileEventKind::SubagentEnded if file_caller.own.parent.is_none() => {
             record_activity(&app, &caller, &file_caller, FileSessionActivity::Active).await?;
         }
-        HookEvent::SubagentEnded => {
+        FileEventKind::SubagentEnded => {
             let detail = if detail.is_empty() { "the subagent is done" } else { &detail };
             liveness::end(&app, vec![file_caller.own.id], FileSessionEnd::TransferredToParent, detail).await;
         }
-        HookEvent::Ended => {
+        FileEventKind::Ended => {
             let detail = if detail.is_empty() { "the session is over" } else { &detail };
             blame::attribute_held_files(&app, &file_caller.own.id).await;
             end(&app, &file_caller, detail).await;
@@ -173,21 +161,4 @@ fn record_contents(
         }
     }
     Ok(files)
-}
-
-fn read_event(text: &str) -> Result<HookEvent, HttpError> {
-    Ok(match text {
-        "active" => HookEvent::Active,
-        "read" => HookEvent::Read,
-        "wrote" => HookEvent::Wrote,
-        "unguarded" => HookEvent::Unguarded,
-        "turn_ended" => HookEvent::TurnEnded,
-        "subagent_ended" => HookEvent::SubagentEnded,
-        "ended" => HookEvent::Ended,
-        "guarding" => HookEvent::Guarding,
-        _ => {
-            let reason = "must be one of active, read, wrote, unguarded, turn_ended, subagent_ended, ended";
-            return Err(HttpError::invalid("event", reason));
-        }
-    })
 }

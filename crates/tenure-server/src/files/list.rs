@@ -17,7 +17,7 @@ use super::view::HeldFileSnapshot;
 use super::{FilesApi, caller, resolve, spawn_blocking, view};
 use crate::app::App;
 use crate::http::auth::Caller;
-use crate::http::fields::parse_query;
+use crate::http::body::parse_query;
 use crate::http::response::{HttpError, json};
 
 /// Which of all.

@@ -1,28 +1,25 @@
-//! Reads a body: JSON, not too large, not too slow.
+//! Reads requests: a body of JSON, neither too large nor too slow, and the query of an address.
 
-use std::fmt;
 use std::time::Duration;
 
 use axum::body::{Body, HttpBody as _};
-use axum::extract::{FromRequest, Request};
-use axum::http::{HeaderMap, header};
+use axum::extract::rejection::QueryRejection;
+use axum::extract::{FromRequest, Query, Request};
+use axum::http::{HeaderMap, Uri, header};
 use http_body_util::BodyExt as _;
-use serde::de::{self, DeserializeOwned};
-use serde::de::{DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
-use serde_json::{Map, Number, Value};
+use serde::de::DeserializeOwned;
 use tenure_api::{Code, strict};
 use tenure_core::kernel::RequestDigest;
 use tokio::time::timeout;
 
-use super::fields::Fields;
 use super::response::HttpError;
 
 /// The largest body, of most requests.
 const MAX_BYTES: usize = 64 << 10;
 /// The largest body of an intent, which may have many particulars.
-const MAX_LARGE_BYTES: usize = 1 << 20;
+pub(crate) const MAX_LARGE_BYTES: usize = 1 << 20;
 /// The largest body of an agent, which may name many things: 256 intents, each with a path and a remark of 4 KiB.
-const MAX_MANIFEST_BYTES: usize = 4 << 20;
+pub(crate) const MAX_MANIFEST_BYTES: usize = 4 << 20;
 /// How much more than that is read and dropped, so that a caller that still sends can read why it was refused.
 const MAX_DISCARDED_BYTES: usize = 1 << 20;
 /// A body must be complete within this time.
@@ -42,43 +39,6 @@ impl<S: Send + Sync, T: DeserializeOwned, const MAX: usize> FromRequest<S> for R
         let bytes = json_bytes(request, MAX).await?;
         let request = strict::read(&bytes)?;
         Ok(Self { request, digest: RequestDigest::of(&bytes) })
-    }
-}
-
-pub(crate) struct JsonBody {
-    pub(crate) fields: Fields,
-    /// Of its bytes as they came, to tell a repeated request from another one.
-    pub(crate) digest: RequestDigest,
-}
-
-impl<S: Send + Sync> FromRequest<S> for JsonBody {
-    type Rejection = HttpError;
-
-    async fn from_request(request: Request, _: &S) -> Result<Self, HttpError> {
-        let bytes = json_bytes(request, MAX_BYTES).await?;
-        Ok(Self { fields: Fields::read(&bytes)?, digest: RequestDigest::of(&bytes) })
-    }
-}
-
-/// A body that was read, and may have been larger than most.
-pub(crate) struct LargeJsonBody(pub(crate) Fields);
-
-impl<S: Send + Sync> FromRequest<S> for LargeJsonBody {
-    type Rejection = HttpError;
-
-    async fn from_request(request: Request, _: &S) -> Result<Self, HttpError> {
-        Ok(Self(Fields::read(&json_bytes(request, MAX_LARGE_BYTES).await?)?))
-    }
-}
-
-/// A body that was read, and may have named many things.
-pub(crate) struct ManifestBody(pub(crate) Fields);
-
-impl<S: Send + Sync> FromRequest<S> for ManifestBody {
-    type Rejection = HttpError;
-
-    async fn from_request(request: Request, _: &S) -> Result<Self, HttpError> {
-        Ok(Self(Fields::read(&json_bytes(request, MAX_MANIFEST_BYTES).await?)?))
     }
 }
 
@@ -134,90 +94,26 @@ pub(crate) fn is_json(headers: &HeaderMap) -> bool {
         && ["", "charset=utf-8", "charset=\"utf-8\""].contains(&charset.as_str())
 }
 
-/// The deepest nesting. No request of ours has more than two.
-const DEEPEST: usize = 16;
-
-/// Reads one JSON value. Names that stand twice in an object and deep nesting are refused.
-pub(crate) fn parse(bytes: &[u8]) -> Result<Value, serde_json::Error> {
-    let mut deserializer = serde_json::Deserializer::from_slice(bytes);
-    let value = StrictValueSeed { levels: DEEPEST }.deserialize(&mut deserializer)?;
-    deserializer.end()?;
-    Ok(value)
+/// Rejects a list that is too long.
+pub(crate) fn check_count(field: &str, count: usize, max: usize) -> Result<(), HttpError> {
+    if count <= max {
+        return Ok(());
+    }
+    Err(HttpError::invalid(field, &format!("has {count} entries; at most {max} are allowed")))
 }
 
-/// Reads a value with at most so many levels.
-#[derive(Clone, Copy)]
-struct StrictValueSeed {
-    levels: usize,
+/// Reads the part of an address after `?`. A refusal says why, and repeats nothing that could be a secret.
+pub(crate) fn parse_query<T: DeserializeOwned>(uri: &Uri) -> Result<T, HttpError> {
+    let refused =
+        |error: QueryRejection| HttpError::new(Code::Invalid, without_long_words(&error.body_text()));
+    Query::try_from_uri(uri).map(|Query(parsed)| parsed).map_err(refused)
 }
 
-impl StrictValueSeed {
-    fn nested<E: de::Error>(self) -> Result<StrictValueSeed, E> {
-        let levels = self.levels.checked_sub(1);
-        let too_deep = || E::custom(format_args!("nested deeper than {DEEPEST}"));
-        Ok(StrictValueSeed { levels: levels.ok_or_else(too_deep)? })
-    }
-}
-
-impl<'de> DeserializeSeed<'de> for StrictValueSeed {
-    type Value = Value;
-
-    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Value, D::Error> {
-        deserializer.deserialize_any(self)
-    }
-}
-
-impl<'de> Visitor<'de> for StrictValueSeed {
-    type Value = Value;
-
-    fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str("a JSON value")
-    }
-
-    fn visit_bool<E>(self, value: bool) -> Result<Value, E> {
-        Ok(Value::Bool(value))
-    }
-
-    fn visit_i64<E>(self, value: i64) -> Result<Value, E> {
-        Ok(Value::Number(value.into()))
-    }
-
-    fn visit_u64<E>(self, value: u64) -> Result<Value, E> {
-        Ok(Value::Number(value.into()))
-    }
-
-    fn visit_f64<E: de::Error>(self, value: f64) -> Result<Value, E> {
-        Number::from_f64(value).map(Value::Number).ok_or_else(|| E::custom("a number that does not fit"))
-    }
-
-    fn visit_str<E>(self, value: &str) -> Result<Value, E> {
-        Ok(Value::String(value.to_owned()))
-    }
-
-    fn visit_unit<E>(self) -> Result<Value, E> {
-        Ok(Value::Null)
-    }
-
-    fn visit_seq<A: SeqAccess<'de>>(self, mut access: A) -> Result<Value, A::Error> {
-        let seed = self.nested()?;
-        let mut values = Vec::new();
-        while let Some(value) = access.next_element_seed(seed)? {
-            values.push(value);
-        }
-        Ok(Value::Array(values))
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, mut access: A) -> Result<Value, A::Error> {
-        let seed = self.nested()?;
-        let mut values = Map::new();
-        while let Some(name) = access.next_key::<String>()? {
-            if values.contains_key(&name) {
-                return Err(de::Error::custom("a name stands twice in one object"));
-            }
-            values.insert(name, access.next_value_seed(seed)?);
-        }
-        Ok(Value::Object(values))
-    }
+/// What a caller wrote, without what could be a secret in the wrong place: no token of ours is as short as any name of
+/// a field.
+fn without_long_words(text: &str) -> String {
+    let is_long = |word: &str| word.len() > 32;
+    text.split(' ').map(|word| if is_long(word) { "…" } else { word }).collect::<Vec<_>>().join(" ")
 }
 
 #[cfg(test)]
@@ -225,41 +121,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn valid_json_is_parsed_as_serde_parses_it() {
-        for text in
-            [r#"{"a":[1,-2,3.5,"x",null,true,{"b":{}}]}"#, "[]", r#""ä\u00e4\n""#, "18446744073709551615"]
-        {
-            assert_eq!(parse(text.as_bytes()).unwrap(), serde_json::from_str::<Value>(text).unwrap());
-        }
-    }
-
-    #[test]
-    fn ambiguous_json_is_rejected() {
-        for text in [
-            r#"{"a":1,"a":1}"#,
-            r#"{"a":{"b":1,"b":2}}"#,
-            r#"[{"a":1,"\u0061":2}]"#,
-            "{} {}",
-            "{",
-            "",
-            "1e999",
-            "NaN",
-            r#"{"a":1,}"#,
-            "\u{feff}{}",
-            "'a'",
-        ] {
-            assert!(parse(text.as_bytes()).is_err(), "{text}");
-        }
-        assert!(parse(b"\"\xff\"").is_err());
-    }
-
-    #[test]
-    fn sixteen_levels_are_read_and_seventeen_are_not() {
-        let nested = |levels: usize| "[".repeat(levels) + &"]".repeat(levels);
-        assert!(parse(nested(DEEPEST).as_bytes()).is_ok());
-        assert!(parse(nested(DEEPEST + 1).as_bytes()).is_err());
-        assert!(parse(nested(60_000).as_bytes()).is_err());
-        let objects = r#"{"a":"#.repeat(17) + "1" + &"}".repeat(17);
-        assert!(parse(objects.as_bytes()).is_err());
+    fn possible_secrets_are_redacted_from_errors() {
+        assert_eq!(without_long_words("unknown variant `x`, expected"), "unknown variant `x`, expected");
+        let secret = "tnr_qZ3-0aB_cDeFgHiJkLmNoPqRsTuVwXyZ0123456789A";
+        assert_eq!(
+            without_long_words(&format!("unknown variant `{secret}`, expected")),
+            "unknown variant … expected"
+        );
     }
 }

@@ -2,7 +2,6 @@
 
 pub(crate) mod auth;
 pub(crate) mod body;
-pub(crate) mod fields;
 mod metrics;
 mod openapi;
 pub mod origin;

@@ -5,7 +5,6 @@ use tenure_api::IntentRequest;
 use tenure_core::kernel::{Intent, IntentTarget};
 
 use super::view;
-use crate::http::fields::Fields;
 use crate::http::response::HttpError;
 
 pub(super) enum ParsedIntent {
@@ -14,37 +13,46 @@ pub(super) enum ParsedIntent {
 }
 
 impl ParsedIntent {
-    pub(super) fn read(mut fields: Fields) -> Result<Self, HttpError> {
-        match fields.optional_text("type")?.as_deref() {
-            None | Some("stream.start") => Ok(Self::Start(start(fields)?)),
-            Some("stream.stop") => {
-                let session = fields.text("session_id")?;
-                fields.optional_text("correlationId")?;
-                fields.reject_remaining()?;
-                Ok(Self::Stop(session))
-            }
+    pub(super) fn parse(request: IntentRequest) -> Result<Self, HttpError> {
+        match request.r#type.as_deref() {
+            None | Some("stream.start") => parse_start(request).map(Self::Start),
+            Some("stream.stop") => parse_stop(request).map(Self::Stop),
             Some(_) => Err(HttpError::invalid("type", "must be `stream.start` or `stream.stop`")),
         }
     }
 }
 
-fn start(mut fields: Fields) -> Result<Intent, HttpError> {
-    let request = IntentRequest {
-        r#type: None,
-        service_ref: fields.optional_text("serviceRef")?,
-        recording_id: fields.optional_text("recordingID")?,
-        profile_id: Some(fields.text("profileID")?),
-        start_ms: fields.optional_number("startMs")?,
-        params: fields.optional_object("params")?,
-        correlation_id: fields.optional_text("correlationId")?,
-        session_id: None,
-    };
-    fields.reject_remaining()?;
+/// Rejects fields that belong to the other type of intent.
+fn reject_fields(fields: &[(&str, bool)], r#type: &str) -> Result<(), HttpError> {
+    match fields.iter().find(|(_, is_present)| *is_present) {
+        Some((name, _)) => {
+            Err(HttpError::invalid(name, &format!("is not a field of `{type}`; leave it out")))
+        }
+        None => Ok(()),
+    }
+}
+
+fn parse_stop(request: IntentRequest) -> Result<String, HttpError> {
+    let other = [
+        ("serviceRef", request.service_ref.is_some()),
+        ("recordingID", request.recording_id.is_some()),
+        ("profileID", request.profile_id.is_some()),
+        ("startMs", request.start_ms.is_some()),
+        ("params", request.params.is_some()),
+    ];
+    let session = request.session_id.ok_or_else(|| HttpError::invalid("session_id", "is missing"))?;
+    reject_fields(&other, "stream.stop")?;
+    Ok(session)
+}
+
+fn parse_start(request: IntentRequest) -> Result<Intent, HttpError> {
+    let profile = request.profile_id.ok_or_else(|| HttpError::invalid("profileID", "is missing"))?;
+    reject_fields(&[("session_id", request.session_id.is_some())], "stream.start")?;
     let target = target(request.service_ref, request.recording_id, request.start_ms)?;
     let correlation = request.correlation_id.filter(|text| !text.is_empty());
     let intent = Intent {
         target,
-        profile: request.profile_id.unwrap_or_default().into(),
+        profile: profile.into(),
         params: canonical(request.params.as_ref()).into(),
         correlation: correlation.map_or_else(view::new_correlation_id, Ok)?.into(),
     };

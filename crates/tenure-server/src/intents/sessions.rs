@@ -21,7 +21,7 @@ use tokio::time::{Instant, sleep_until};
 use super::view::{clock_anchor, view_of};
 use crate::app::App;
 use crate::http::auth::Caller;
-use crate::http::fields::parse_query;
+use crate::http::body::parse_query;
 use crate::http::response::{HttpError, json, no_such_session};
 
 /// The longest wait, in milliseconds.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use axum::extract::{Path, State};
 use axum::http::StatusCode;
 use axum::response::Response;
-use tenure_api::{AcceptedIntent, Code};
+use tenure_api::{AcceptedIntent, Code, IntentRequest};
 use tenure_core::kernel::{
     AcceptIntent, Command, CommandOutcome, Intent, IntentCommand, IntentOutcome, IntentSessionState,
 };
@@ -15,7 +15,7 @@ use super::sessions::find;
 use super::view;
 use crate::app::App;
 use crate::http::auth::Caller;
-use crate::http::body::LargeJsonBody;
+use crate::http::body::{MAX_LARGE_BYTES, RequestBody};
 use crate::http::response::{HttpError, answer_from_reply, json, no_such_session, unexpected};
 use crate::leases::nonce;
 
@@ -35,9 +35,9 @@ use crate::leases::nonce;
 pub(super) async fn submit_intent(
     State(app): State<Arc<App>>,
     caller: Caller,
-    LargeJsonBody(fields): LargeJsonBody,
+    body: RequestBody<IntentRequest, MAX_LARGE_BYTES>,
 ) -> Result<Response, HttpError> {
-    let accepted = match ParsedIntent::read(fields)? {
+    let accepted = match ParsedIntent::parse(body.request)? {
         ParsedIntent::Start(intent) => accept(&app, &caller, intent).await?,
         ParsedIntent::Stop(session) => stop_one(&app, &caller, &session).await?,
     };

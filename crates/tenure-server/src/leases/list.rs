@@ -16,7 +16,7 @@ use super::release_and_revoke::RecallLookup;
 use super::show::{active_lease_with_recalls, ended_lease, state_after};
 use crate::app::App;
 use crate::http::auth::Caller;
-use crate::http::fields::parse_query;
+use crate::http::body::parse_query;
 use crate::http::response::{HttpError, json};
 
 const MAX_LIMIT: usize = 1_000;

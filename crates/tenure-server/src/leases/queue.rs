@@ -13,7 +13,7 @@ use tenure_core::rules::{is_expired, remaining};
 
 use crate::app::{App, tick_to_rfc3339};
 use crate::http::auth::Caller;
-use crate::http::fields::parse_query;
+use crate::http::body::parse_query;
 use crate::http::response::{HttpError, json};
 
 /// Which resource a question is about.

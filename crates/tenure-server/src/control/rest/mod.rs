@@ -158,7 +158,7 @@ async fn read(request: Request) -> Result<Map<String, Value>, Problem> {
         let detail = "send JSON, with `Content-Type: application/json`";
         return Err(Problem::new(ProblemCode::InvalidType, detail));
     }
-    match body::parse(&bytes) {
+    match tenure_api::strict::read(&bytes) {
         Ok(Value::Object(fields)) => Ok(fields),
         Ok(_) => Err(Problem::new(ProblemCode::InvalidJson, "the body must be a JSON object")),
         Err(error) => Err(Problem::new(

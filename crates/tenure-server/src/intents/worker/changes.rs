@@ -6,9 +6,8 @@ use axum::extract::State;
 use tenure_api::{IntentSessionChanges, IntentSessionChangesRequest};
 use tenure_core::kernel::{self, Fence, IntentSession, IntentSessionState};
 
-use super::{Answer, AuthenticatedWorkerRequest, WorkerRequest, answer, require_leader};
+use super::{Answer, AuthenticatedWorkerRequest, answer, require_leader};
 use crate::app::App;
-use crate::http::fields::Fields;
 use crate::http::response::HttpError;
 use crate::intents::sessions::{PollResult, long_poll, validate_wait};
 use crate::intents::view::{clock_anchor, view_of};
@@ -32,16 +31,6 @@ pub(super) async fn post_changes(
     from: AuthenticatedWorkerRequest<IntentSessionChangesRequest>,
 ) -> Answer {
     answer(changes(&app, &from.request).await)
-}
-
-impl WorkerRequest for IntentSessionChangesRequest {
-    fn read(fields: &mut Fields) -> Result<Self, HttpError> {
-        Ok(Self {
-            guard: fields.number("guard")?,
-            since: fields.number("since")?,
-            wait_ms: fields.optional_number("waitMs")?,
-        })
-    }
 }
 
 /// What changed, at once or after a wait. It ends when the guard does.

@@ -19,11 +19,9 @@ use tenure_core::lease::ReleaseReason;
 use tenure_registrar::Reply;
 
 use super::{
-    Answer, AuthenticatedWorkerRequest, WorkerId, WorkerRequest, answer, read_sessions, remaining_ms,
-    session_named, sessions_named, submit,
+    Answer, AuthenticatedWorkerRequest, WorkerId, answer, remaining_ms, session_named, sessions_named, submit,
 };
 use crate::app::App;
-use crate::http::fields::Fields;
 use crate::http::response::{HttpError, answer_from_reply, error_from_reply, leader_lock_lost, unexpected};
 use crate::intents::view::session_status;
 use crate::leases::nonce;
@@ -45,16 +43,6 @@ pub(super) async fn post_leader_lock(
     from: AuthenticatedWorkerRequest<LeaderLockRequest>,
 ) -> Answer {
     answer(acquire_leader_lock(&app, &from.caller.principal, &from.request).await)
-}
-
-impl WorkerRequest for LeaderLockRequest {
-    fn read(fields: &mut Fields) -> Result<Self, HttpError> {
-        Ok(Self {
-            worker: fields.text("worker")?,
-            ttl_ms: fields.number("ttlMs")?,
-            dead: fields.optional_text("dead")?,
-        })
-    }
 }
 
 /// Takes the guard, or renews it.
@@ -134,20 +122,9 @@ pub(super) async fn post_take(
     answer(take(&app, &from.request).await)
 }
 
-impl WorkerRequest for IntentSessionTakeRequest {
-    fn read(fields: &mut Fields) -> Result<Self, HttpError> {
-        Ok(Self {
-            guard: fields.number("guard")?,
-            session_id: fields.text("session_id")?,
-            tuners: tuners(fields.number("tuners")?)?,
-            ttl_ms: fields.number("ttlMs")?,
-        })
-    }
-}
-
-fn tuners(number: u64) -> Result<u32, HttpError> {
+fn check_tuners(number: u32) -> Result<u32, HttpError> {
     let wrong = || HttpError::invalid("tuners", &format!("must be from 0 to {MAX_TUNERS}"));
-    u32::try_from(number).ok().filter(|number| *number <= MAX_TUNERS).ok_or_else(wrong)
+    (number <= MAX_TUNERS).then_some(number).ok_or_else(wrong)
 }
 
 /// Takes a session.
@@ -158,7 +135,7 @@ pub(in crate::intents) async fn take(
     let take = TakeIntentSession {
         session: session_named(&request.session_id)?,
         leader: Fence(request.guard),
-        slots: tuners(request.tuners.into())?,
+        slots: check_tuners(request.tuners)?,
         ttl: TickDuration::from_millis(request.ttl_ms),
         nonces: [nonce()?, nonce()?],
     };
@@ -197,16 +174,6 @@ pub(super) async fn post_running(
     answer(report_running(&app, &from.request).await)
 }
 
-impl WorkerRequest for IntentSessionRunningReport {
-    fn read(fields: &mut Fields) -> Result<Self, HttpError> {
-        Ok(Self {
-            guard: fields.number("guard")?,
-            session_id: fields.text("session_id")?,
-            process: fields.text("process")?,
-        })
-    }
-}
-
 /// Notes that it runs.
 pub(in crate::intents) async fn report_running(
     app: &App,
@@ -234,16 +201,6 @@ pub(super) async fn post_renew_leases(
     from: AuthenticatedWorkerRequest<IntentSessionRenewalRequest>,
 ) -> Answer {
     answer(renew_leases(&app, &from.request).await)
-}
-
-impl WorkerRequest for IntentSessionRenewalRequest {
-    fn read(fields: &mut Fields) -> Result<Self, HttpError> {
-        Ok(Self {
-            guard: fields.number("guard")?,
-            ttl_ms: fields.number("ttlMs")?,
-            sessions: read_sessions(fields)?,
-        })
-    }
 }
 
 /// Renews.
@@ -296,17 +253,6 @@ const ENDS: [IntentSessionEnd; 5] = [
     IntentSessionEnd::WorkerStopped,
 ];
 
-impl WorkerRequest for IntentSessionFinishRequest {
-    fn read(fields: &mut Fields) -> Result<Self, HttpError> {
-        Ok(Self {
-            guard: fields.number("guard")?,
-            session_id: fields.text("session_id")?,
-            reason: fields.text("reason")?,
-            detail: fields.optional_text("detail")?,
-        })
-    }
-}
-
 /// Ends a session.
 pub(in crate::intents) async fn finish(
     app: &App,
@@ -339,12 +285,6 @@ pub(super) async fn post_leader_lock_release(
     from: AuthenticatedWorkerRequest<LeaderLockReleaseRequest>,
 ) -> Answer {
     answer(release_leader_lock(&app, &from.request).await)
-}
-
-impl WorkerRequest for LeaderLockReleaseRequest {
-    fn read(fields: &mut Fields) -> Result<Self, HttpError> {
-        Ok(Self { guard: fields.number("guard")? })
-    }
 }
 
 /// Gives the guard back.
@@ -392,12 +332,6 @@ pub(super) async fn post_wipe(
     from: AuthenticatedWorkerRequest<IntentSessionWipeRequest>,
 ) -> Answer {
     answer(wipe(&app, &from.request).await)
-}
-
-impl WorkerRequest for IntentSessionWipeRequest {
-    fn read(fields: &mut Fields) -> Result<Self, HttpError> {
-        Ok(Self { guard: fields.number("guard")?, sessions: read_sessions(fields)? })
-    }
 }
 
 /// Ends them.

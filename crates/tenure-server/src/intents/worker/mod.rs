@@ -10,6 +10,7 @@ use axum::extract::{FromRequest, FromRequestParts as _, Request};
 use axum::http::StatusCode;
 use axum::response::Response;
 use serde::Serialize;
+use serde::de::DeserializeOwned;
 use tenure_api::{
     IntentSessionChanges, IntentSessionChangesRequest, IntentSessionFinishRequest,
     IntentSessionRenewalRequest, IntentSessionRenewals, IntentSessionRunningReport, IntentSessionStatus,
@@ -31,8 +32,7 @@ pub(super) use self::handlers::{
 use super::worker;
 use crate::app::App;
 use crate::http::auth::Caller;
-use crate::http::body::JsonBody;
-use crate::http::fields::Fields;
+use crate::http::body::RequestBody;
 use crate::http::response::{HttpError, answer_from_reply, json, leader_lock_lost, unexpected};
 
 /// The most sessions that are named in one request.
@@ -51,30 +51,24 @@ pub(super) fn routes() -> OpenApiRouter<Arc<App>> {
         .routes(routes!(handlers::post_leader_lock_release))
 }
 
-/// A request of the worker, read from its body.
-trait WorkerRequest: Sized {
-    fn read(fields: &mut Fields) -> Result<Self, HttpError>;
-}
-
 /// A request, and the caller that may be a worker.
 struct AuthenticatedWorkerRequest<T> {
     caller: Caller,
     request: T,
 }
 
-impl<S: Send + Sync, T: WorkerRequest> FromRequest<S> for AuthenticatedWorkerRequest<T> {
+impl<S: Send + Sync, T: DeserializeOwned> FromRequest<S> for AuthenticatedWorkerRequest<T> {
     type Rejection = HttpError;
 
     async fn from_request(request: Request, state: &S) -> Result<Self, HttpError> {
         let (mut parts, body) = request.into_parts();
         let Ok(caller) = Caller::from_request_parts(&mut parts, state).await;
-        let JsonBody { mut fields, .. } =
-            JsonBody::from_request(Request::from_parts(parts, body), state).await?;
-        // A token that is limited to some resources makes a worker only if the guard is among them.
+        // A token that is limited to some resources makes a worker only if the leader lock is among them.
         caller.require_resource(LEADER_LOCK)?;
-        let request = T::read(&mut fields)?;
-        fields.reject_remaining()?;
-        Ok(Self { caller, request })
+        let body: RequestBody<T> = RequestBody::from_request(Request::from_parts(parts, body), state).await?;
+        // The token may have ended while the body came in.
+        caller.require_resource(LEADER_LOCK)?;
+        Ok(Self { caller, request: body.request })
     }
 }
 
@@ -115,11 +109,6 @@ fn sessions_named(ids: &[String]) -> Result<Vec<Holder>, HttpError> {
         return Err(HttpError::invalid("sessions", &format!("has more than {MAX_SESSIONS} sessions")));
     }
     ids.iter().map(|id| session_named(id)).collect()
-}
-
-/// The field `sessions`, which must be there.
-fn read_sessions(fields: &mut Fields) -> Result<Vec<String>, HttpError> {
-    fields.optional_list("sessions")?.ok_or_else(|| HttpError::invalid("sessions", "is missing"))
 }
 
 const MAX_BYTES: usize = 128;
