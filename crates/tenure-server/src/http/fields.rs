@@ -1,4 +1,4 @@
-//! The fields of a request, taken out one by one; what is left was not asked for by anybody.
+//! The fields of a request, taken out one by one; those that remain are unknown fields.
 
 use std::collections::BTreeMap;
 
