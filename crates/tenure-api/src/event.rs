@@ -1,4 +1,4 @@
-//! What happened, as it is told to those who watch.
+//! Events, as subscribers receive them.
 
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;

@@ -1,4 +1,4 @@
-//! Leases as the world sees them.
+//! Leases in responses.
 
 use std::collections::BTreeMap;
 use std::fmt;

@@ -1,4 +1,4 @@
-//! What can be asked about plain leases.
+//! Requests about plain leases.
 
 use std::collections::BTreeMap;
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! What the worker asks, and is told. A worker in the server's own process uses the same.
+//! Requests and responses of the worker. A worker in the server's own process uses the same.
 
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;

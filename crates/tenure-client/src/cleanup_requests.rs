@@ -1,5 +1,5 @@
-//! What a keeper still says when it is over: that it leaves the queue, that it gives a lease back. Said until somebody
-//! answers, because a lease that nobody uses keeps others waiting until it runs out.
+//! Requests of a stopped keep-alive: leave the queue, release the lease. They are retried, because an abandoned lease
+//! blocks other clients until it expires.
 
 use tenure_core::kernel::TickDuration;
 

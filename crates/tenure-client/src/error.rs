@@ -1,4 +1,4 @@
-//! Why a request did not get what it wanted: the variants differ by what a caller does next.
+//! Why a request failed: the variants differ by what a caller does next.
 
 use std::error::Error as StdError;
 use std::io;

@@ -1,4 +1,4 @@
-//! Keeps one lease: asks, renews in good time, and stops believing before anybody else can hold it.
+//! Keeps one lease alive: acquires, renews in time, and reports the loss before another client can hold the lease.
 
 use tenure_core::kernel::{Fence, TickDuration};
 

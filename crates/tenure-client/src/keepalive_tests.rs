@@ -1,4 +1,4 @@
-//! Stories of a keeper, with its clock in milliseconds.
+//! Tests of `KeepAlive`, with its clock in milliseconds.
 
 use tenure_core::kernel::{Fence, TickDuration};
 

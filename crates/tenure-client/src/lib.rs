@@ -1,4 +1,4 @@
-//! The client: keeps a lease alive, and stops by itself when it cannot.
+//! The Rust client: keeps a lease alive, and stops relying on it in time when it cannot.
 //!
 //! ```no_run
 //! # async fn example() -> Result<(), Box<dyn std::error::Error>> {
@@ -18,12 +18,12 @@
 //! ```
 //!
 //! [`Client`] has one method per request. [`Client::hold`] does the rest: it waits, keeps the lease alive, and its
-//! [`HeldLease`] stops believing before anybody else can hold the lease. [`agent`] does the same for agents, which declare
-//! everything that they are about to touch.
+//! [`HeldLease`] reports the loss before another client can hold the lease. [`agent`] does the same for agents, which
+//! declare all resources that they are about to use.
 //!
-//! Below that, [`KeepAlive`] is a step function like the registrar: it is told what happened and what the local clock
-//! says, and answers with what to send. [`local_deadline`] is the rule it stops by, [`FenceGate`] the one
-//! by which a resource refuses whoever is late all the same; [`FenceFile`] keeps it in a file.
+//! Below that, [`KeepAlive`] is a step function like the registrar: its inputs are events and the local clock, its effects
+//! are requests. It stops by the rule [`local_deadline`]. A resource rejects stale holders all the same by [`FenceGate`], or
+//! by [`FenceFile`], which keeps it in a file.
 
 // What other crates and users rely on says what it is for.
 #![warn(missing_docs)]

@@ -1,15 +1,15 @@
-//! Who may control a device: pure rules, without sockets.
+//! Rules of device control: which commands the control lease allows, and for which connection.
 //!
 //! ```text
-//! commands           every command of the device, who may send it, and under which address REST knows it
-//! permission_matrix  what a lease changes for each source: allow or block
-//! ownership          who controls the device, and the permit that a command needs to reach it
-//! rejection          how it is said that a command was not let through, or makes no sense
-//! problem            how it is said that a command makes no sense
+//! commands           table of the device's commands, with their classes and REST routes
+//! permission_matrix  allow or block, for each source and class of command
+//! ownership          the current owner, and the permit that a command needs to reach the device
+//! rejection          error for a command that the lease blocks
+//! problem            error for a command that is invalid, or that the device cannot execute
 //! device_clock       the device's clock of 32 bits, which wraps
 //! ```
 //!
-//! No clock, disk, network or randomness: time comes in as a tick, and everything here can be replayed.
+//! No clock, disk, network or randomness: time is an argument, and everything here can be replayed.
 
 pub mod commands;
 pub mod device_clock;

@@ -1,8 +1,8 @@
-//! Whose hand is on the device, and the pass without which nothing reaches it.
+//! The current owner of the device, and the permit that a command needs to reach it.
 //!
-//! The hand changes only when the ledger says so. A command gets a [`Permit`] at the gate, perhaps long before its body has
-//! come in; the device looks at the pass again at the moment at which it would obey. So nothing that was let in before a
-//! change of hands takes effect after it.
+//! Ownership changes only when the ledger says so. A command gets a [`Permit`], perhaps long before its body has arrived; the
+//! device checks the permit again right before it executes the command. So a command that was permitted before an ownership
+//! change has no effect after it.
 
 use std::sync::Arc;
 

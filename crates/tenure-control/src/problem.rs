@@ -1,4 +1,4 @@
-//! How it is said that a command makes no sense, or that the device cannot do it. The lease has nothing to do with it.
+//! Error for a command that is invalid, or that the device cannot execute. It has nothing to do with the lease.
 
 use std::fmt;
 

@@ -1,4 +1,4 @@
-//! How it is said that the lease keeps a command out, in the one shape that every client of the device knows.
+//! Error for a command that the lease blocks, in the one shape that every client of the device knows.
 
 use serde::Serialize;
 

@@ -1,15 +1,13 @@
-//! The pure kernel of Tenure: who may touch this, until when, and how can they prove it?
+//! The pure core of Tenure: values, rules, and the kernel that decides about leases.
 //!
 //! Two layers share one set of [rules]:
 //!
-//! - [`kernel`] decides. It holds everything that is needed to answer a request, compactly, and says
-//!   with [`kernel::decide`] which events a command leads to.
-//! - [`lease`], [`ledger`] and [`reducer`] are the library of the work face: a reducer that turns the
-//!   same events into leases that a program can ask about, for audit, for replay, and as the second
-//!   opinion that tests compare the kernel with.
+//! - [`kernel`] decides: [`kernel::decide`] turns a command into events. Its state holds no more than a decision needs.
+//! - [`lease`], [`ledger`] and [`reducer`] are the library of the work API: a reducer that turns the same events into leases
+//!   that a program can query, for audit, for replay, and as the oracle that tests compare the kernel with.
 //!
-//! Nothing here reads a clock, a disk or a random source, and nothing is async: time and randomness
-//! come in as arguments, so whatever happens can be replayed and simulated.
+//! Nothing here reads a clock, a disk or a random source, and nothing is async: time and randomness are arguments, so that
+//! everything can be replayed and simulated.
 
 pub mod authority;
 pub mod kernel;

@@ -1,4 +1,4 @@
-//! What came with a command, read strictly: each field once, of its type and in its range, and none that nobody knows.
+//! Fields of a command, read strictly: each field once, of its type and in its range, and no unknown field.
 
 use std::fmt::Display;
 use std::ops::RangeInclusive;

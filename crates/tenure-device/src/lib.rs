@@ -1,16 +1,18 @@
 //! The virtual light: a device that needs no hardware, and its inputs.
 //!
 //! ```text
-//! device            every command of the table, carried out
-//! light             what it shows: effects, parameters, presets, transport, settings
-//! stream            frames that an owner sends; `render_frame` is one of them, byte for byte
-//! firmware          images, checked while they come in
-//! persistent_state  what of it outlives a restart
-//! serial            lines that people type at a serial port, to commands
-//! rotary_encoder    records of an input device, to commands
+//! device                 executes every command of the table
+//! device_command_fields  the fields of a command, read strictly
+//! light                  what it displays: effects, parameters, presets, playback, settings
+//! stream, rate_meter     frames from the owner, and their rate
+//! render_frame           one such frame, byte for byte
+//! firmware               images, checked while they arrive
+//! persistent_state       what outlives a restart
+//! serial                 lines typed at a serial port, to commands
+//! rotary_encoder         records of an input device, to commands
 //! ```
 //!
-//! No clock, disk, network or randomness: time comes in as a tick, and everything here can be replayed.
+//! No clock, disk, network or randomness: time is an argument, and everything here can be replayed.
 
 pub mod device;
 mod device_command_fields;

@@ -1,4 +1,4 @@
-//! The knob on the device: records of Linux's input layer to steps and presses.
+//! The rotary encoder: records of Linux's input layer to steps and presses.
 //!
 //! ```text
 //!  0        8        16    18    20     24

@@ -1,15 +1,16 @@
-//! The lease in front of a device that knows nothing of leases.
+//! Gateway: the control lease in front of a device that knows nothing of leases.
 //!
 //! ```text
-//! forward    a request: whose turn it is, one connection to the device, its answer back
-//! link       a client's WebSocket, as its session sees it; relay is the task behind it, line the device's end
-//! flight     what is under way to the device, by the change of hands that it came after
-//! wire       a connection to the device, which can be cut so that nothing of it arrives any more
-//! headers    what goes along and what does not
-//! hands      what is asked of whoever knows the lease
+//! device_rules       which requests and messages move the device
+//! forward            one HTTP request: its turn, its connection, its headers, the device's response
+//! relay              one WebSocket of a client, and the task that relays it to the device
+//! device_tcp_stream  a connection to the device, which can be reset so that nothing more of it arrives
+//! body               bodies, passed through in pieces
+//! settings           address of the device, timeouts
 //! ```
 //!
-//! The device's serial point is here: what moves it goes out one at a time, and is looked at once more right before.
+//! What moves the device is sent one at a time, and its permit is checked again right before. `InFlight` counts it by
+//! ownership epoch, so that an ownership change can drain what was sent before.
 
 mod body;
 pub mod device_rules;

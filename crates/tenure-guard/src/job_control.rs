@@ -1,5 +1,4 @@
-//! What becomes of the command becomes of the front: whoever started it sees a job that stops, goes on and ends as the command
-//! does without a guard.
+//! Job control: the launcher stops, continues and ends as the command does, so a shell sees the same job as without it.
 
 use std::process::ExitCode;
 

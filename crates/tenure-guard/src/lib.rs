@@ -1,15 +1,14 @@
-//! The gate for whatever a shell does: a command and all that it starts, each change of a file behind its lease.
+//! `tenure guard`: a command and its descendants need a lease for each file that they change.
 //!
 //! ```text
-//! tenure guard (front) ── starts, passes signals on, exits with the command's code
-//!    └─ keeper          ── hears every call that would change a file, asks the server, answers; not watched itself
-//!         └─ command    ── (starting) installs the filter for itself, hands the listener up, becomes the command
-//!              └─ all that it starts
+//! tenure guard       launcher: starts the supervisor, forwards signals, exits with the command's code
+//!   └─ supervisor    syscall_supervisor: receives each call that would change a file (syscall_effects), asks the server
+//!        └─ command  installs the seccomp filter for itself, sends the listener up, executes the command
+//!             └─ descendants
 //! ```
 //!
-//! The keeper is above everything that it watches, whoever's parent ends: it may look into those processes also where the
-//! system lets only ancestors do that. It lives as long as one of them does; the front does not wait for what goes on in the
-//! background.
+//! The supervisor is not filtered itself. It is a subreaper, and so an ancestor of all that it supervises: some systems let
+//! only ancestors read the memory of a process. It outlives the last of them; the launcher waits for the command alone.
 
 mod files_api;
 mod job_control;

@@ -1,5 +1,4 @@
-//! What the front and its keeper say to each other: one line of JSON each, over a pair of sockets that end with the processes
-//! that hold them.
+//! Messages between launcher and supervisor: one line of JSON each, over a socket pair that ends with either process.
 
 use serde::{Deserialize, Serialize};
 use tenure_host::interprocess::CommandExit;

@@ -1,4 +1,4 @@
-//! For which session of an agent a guard speaks, if somebody says it.
+//! The agent's session for which a guard acts, if a flag or the environment names one.
 
 use std::ffi::OsString;
 

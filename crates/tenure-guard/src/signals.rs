@@ -1,4 +1,4 @@
-//! Signals that reach the front, with what the system knows of where each came from.
+//! Signals that reach the launcher, and which process sent each.
 
 use std::future::pending;
 use std::io;

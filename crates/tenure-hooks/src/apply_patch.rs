@@ -1,6 +1,6 @@
 //! Patches in the form `*** Begin Patch`: which files they are about.
 //!
-//! Only headers are looked at, and rather one too many than one too few: a name too many is a file that nobody else may
+//! Only headers are looked at, and rather one too many than one too few: a name too many is a file that no other session may
 //! edit for a moment, a name too few is an edit without a lease.
 
 use crate::payload::PayloadErrorKind;

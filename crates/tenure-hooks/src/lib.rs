@@ -1,10 +1,10 @@
-//! Coding agents: what they say through their hooks, the one form in which each is answered, and how hooks are installed.
+//! Hooks of coding agents: parses their payloads, renders their responses, and installs them.
 //!
-//! All but `install/` takes bytes and returns values: it opens no file, starts no process and reads no clock. One file per
-//! agent, because what stops one lets another one's edit through.
+//! All but `install/` takes bytes and returns values: it opens no file, starts no process and reads no clock. There is one
+//! file per agent, because a response that stops one agent lets the edit of another through.
 //!
-//! **What cannot be understood is denied** wherever it may stand before a change. [`reject_payload`] does that; a hook that fails
-//! in any other way would let the edit happen.
+//! **A payload that cannot be parsed is denied** wherever it may come before a change. [`reject_payload`] does that; a hook
+//! that fails in any other way would let the edit happen.
 
 mod apply_patch;
 mod claude;

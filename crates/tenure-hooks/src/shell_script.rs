@@ -1,6 +1,6 @@
 //! Shell commands, as far as a patch in them needs it: what text a command is given, and in which folder it runs.
 //!
-//! No shell is imitated. What is not plain is called confusing, and whoever asks decides what that means.
+//! No shell is imitated. What is not plain is called confusing, and the caller decides what that means.
 
 use crate::cwd::{CwdTracker, PossibleFolders};
 use crate::tokenizer::{ShellWord, Tokenizer};

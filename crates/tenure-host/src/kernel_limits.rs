@@ -1,4 +1,4 @@
-//! What of the system the gate and the audit need, as the system itself says it.
+//! Features and limits of the operating system that the guard and the audit need.
 
 use std::fs;
 

@@ -1,5 +1,4 @@
-//! This machine: which file a name reaches, which process is which and which of them is an agent, what git knows, what
-//! changes in a working tree.
+//! This machine: paths, processes and which of them are agents, git, blame, and changes in a working tree.
 //!
 //! It knows no lease and no server, and decides nothing.
 

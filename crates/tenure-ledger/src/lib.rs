@@ -1,10 +1,9 @@
 //! The ledger: the ordered, hash-chained, durable list of events. State is only ever a replay of it.
 //!
-//! [`LedgerStore`] is the seam. It opens a [`Ledger`], the writer, which comes with a [`LedgerReader`] and a
-//! [`LedgerMaintenance`] that work beside it. [`embedded`] keeps a ledger in one directory of segment files, with
-//! nothing to install; [`MemoryLedger`] keeps one for tests and simulations. Both pass the same suite of tests.
-//! [`open_read_only`] is for programs that read a ledger and do not write it.
-//! [`signing`] is what a batch is sealed with, and what a lease's passport proves.
+//! [`LedgerStore`] opens a [`Ledger`], the writer, with a [`LedgerReader`] and a [`LedgerMaintenance`] that work beside it.
+//! [`embedded`] keeps a ledger in one directory of segment files; [`MemoryLedger`] keeps one for tests and simulations. Both
+//! pass the same suite of tests. [`open_read_only`] is for programs that read a ledger and do not write it. [`signing`] signs
+//! batches, and proves leases with passports.
 
 // What other crates and users rely on says what it is for.
 #![warn(missing_docs)]

@@ -1,14 +1,14 @@
-//! The single writer: takes what has gathered, decides, appends, and answers only what is durable.
+//! The single writer: decides requests in batches, appends them to the ledger, and responds when they are durable.
 //!
-//! [`Registrar`] is a step function: it is told what happened and what the clock says, and answers with
-//! what to do. It has no thread, no socket, no file and no clock of its own, so that a simulator drives
-//! the very code that a server runs. The shell around it owns those.
+//! [`Registrar`] is a step function: its inputs are requests, completed writes and the clock, its effects say what to do. It
+//! has no thread, socket, file or clock of its own: [`runtime`] has those, and a simulator drives the same code.
 //!
 //! ```text
-//! request ──> inbox (bounded, stamped on entering)
-//!             decide and apply each in order · announce what is over · mark the time
-//!             append, one durable write for all
-//!             publish, answer, tell who waited         <- only after the write
+//! request ──> runtime/inbox      bounded; stamps the arrival (tick_clock)
+//!             pending_batch      decide and apply each request in order
+//!             registrar          then sweep expired leases and record the clock
+//!             runtime/appender   one durable write for all
+//!             runtime/publisher  view, observers, responses, waiters     <- only after the write
 //! ```
 
 mod pending_batch;

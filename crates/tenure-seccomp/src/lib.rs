@@ -1,16 +1,16 @@
-//! System calls of a process tree that wait until somebody answers them: seccomp user notification, without root.
+//! seccomp user notification, without root: system calls of a process tree wait until a supervisor answers them.
 //!
 //! ```text
-//! the process that will be watched      install()   a filter for itself and for all that it starts
-//! whoever watches                       Listener    hears each call, looks at it, lets it happen or fails it
-//!                                       Memory      what its arguments point to
+//! the supervised process  install()      installs the filter, for itself and its descendants
+//! the supervisor          Listener       receives each call, allows it or fails it
+//!                         ProcessMemory  reads what its arguments point to
 //! ```
 //!
-//! The filter names what is told ([`Syscall`]); everything else happens as ever, above all reading. If whoever watches ends, what
-//! would be told fails from then on: closed, not open.
+//! The filter notifies the calls of [`Syscall`]; all others, above all reads, run as ever. If the supervisor exits, notified
+//! calls fail: closed, not open.
 //!
-//! **This is no wall against an attacker.** A thread can change the path in its memory after it was looked at. It is for
-//! programs that would be careful if they knew whom they disturb.
+//! **This is no boundary against an attacker.** A thread can change the path in its memory after the check. It is for
+//! cooperative programs that do not know of each other.
 
 mod filter;
 mod listener;

@@ -1,4 +1,4 @@
-//! Hears of calls, and answers them.
+//! Receives calls, and answers them.
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};

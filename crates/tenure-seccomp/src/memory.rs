@@ -1,4 +1,4 @@
-//! What a process that waits has in its memory.
+//! Reads the memory of a process whose call is pending.
 
 use std::ffi::OsString;
 use std::fs::File;

@@ -1,4 +1,4 @@
-//! Which calls are told, and which are refused without a question.
+//! Which calls are notified, and which are rejected at once.
 
 use libc::{c_int, c_long};
 

@@ -1,15 +1,19 @@
-//! The HTTP service: authenticates, parses once, asks the registrar, and says what it said.
+//! The HTTP server: authenticates, parses, submits commands to the registrar, and renders its responses.
 //!
 //! ```text
-//! connection ──> net            one task each, in bounds; a header within 5 s, a body within 10 s
-//!                http/origin    is it meant for us, and not sent by a web page from elsewhere
-//!                http/auth      who speaks, and whether that one may
-//!                leases, work   handlers: read strictly, ask, answer
-//!                intents        what is wanted, and the worker that carries it out
-//!                agents         what agents are about to touch, and who of them waits
-//!                files          which session of a coding agent may change which file
-//!                control        the device: a WebSocket and REST behind one lease
-//!                engine         alone knows the writer
+//! connection ──> net             one task each, with limits and timeouts; TLS
+//!                http            Host, Origin, permission of the route, strict body, response
+//!                leases, stream  plain leases; the same over one WebSocket
+//!                work            leases with a scope and a budget
+//!                intents         intents, and the worker that carries them out
+//!                agents          manifests of agents, and which agent waits
+//!                files           which session of a coding agent may change which file
+//!                control         the device: WebSocket and REST behind one lease
+//!                events, explain event stream; why a resource is free or not
+//!                tokens          API tokens and lease tokens
+//!                engine          the registrar for async callers
+//!                server, app     start and stop; what every route needs
+//!                metrics         counters for Prometheus; secret_file: files that only their owner can read
 //! ```
 //!
 //! Nothing here decides about a lease, and no secret has a `Debug` or goes into an error.

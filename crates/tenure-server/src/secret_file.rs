@@ -1,4 +1,4 @@
-//! Secrets in files that nobody else can read.
+//! Secrets in files that only their owner can read.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read as _, Write as _};

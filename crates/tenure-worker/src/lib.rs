@@ -1,11 +1,16 @@
-//! The worker: it alone takes sessions with their leases, and carries them out.
+//! The worker of the intents API: takes sessions with their leases, and carries them out.
 //!
 //! ```text
-//! guard ──> ends what a worker before it left behind ──> wipes those sessions ──> works
-//!                                                         runtime.rs: pipelines and requests, around state_machine.rs
+//! leader ──> cleanup ──> runtime
+//! leader            acquires the leader lock
+//! cleanup           ends what an earlier worker left behind (orphan_processes), and wipes its sessions
+//! runtime           executes what state_machine decides
+//! pipeline          the process of one session
+//! requests, retry   requests to the server, repeated until there is a response
+//! settings          settings, and the template of the pipeline's command
 //! ```
 //!
-//! It runs in the process of the server, or in one of its own; `server_handle.rs` is the only difference. Each pipeline
+//! It runs in the process of the server, or in one of its own; `ServerHandle` is the only difference. Each pipeline
 //! runs under a watchdog (`process_supervisor`), so that no pipeline outlives its lease if the worker fails.
 
 mod cleanup;

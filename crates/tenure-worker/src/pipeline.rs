@@ -1,4 +1,4 @@
-//! The pipeline of one session: a real process, under a watchdog that ends it before its lease is over.
+//! The pipeline of one session: a real process, under a watchdog that ends it before its lease expires.
 
 use std::collections::HashSet;
 use std::ffi::OsString;

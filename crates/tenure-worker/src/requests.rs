@@ -1,4 +1,4 @@
-//! What the worker asks while it works. Each request is asked until it is answered, and the plan is told the answer.
+//! Requests of the worker to the server. Each is retried until there is a response, which the state machine is told.
 
 use std::sync::Arc;
 use std::time::Duration;

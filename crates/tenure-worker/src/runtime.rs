@@ -1,4 +1,4 @@
-//! The worker at work: does what the plan says, and tells it what came of that.
+//! Executes the actions of the state machine, and tells it their outcomes.
 
 use std::collections::HashMap;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! The plan of a worker, step by step.
+//! The state machine of a worker, step by step.
 
 use tenure_api::IntentSessionLeases;
 

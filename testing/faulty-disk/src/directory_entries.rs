@@ -1,4 +1,4 @@
-//! Which file has which name: for whoever looks now, and for whoever looks after a power cut.
+//! Which file has which name: now, and after a power cut.
 //!
 //! Changes that have a name in common happen one after the other, and of such a group any prefix may have reached
 //! the platter. Groups know nothing of each other: a later change may be there while an earlier one of another

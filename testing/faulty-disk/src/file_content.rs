@@ -1,4 +1,4 @@
-//! What a file holds: for whoever reads it now, and for whoever looks after a power cut.
+//! The content of a file: now, and after a power cut.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -1,4 +1,4 @@
-//! A disk for tests and the simulator that crashes, loses what was not synced, fills up, stalls and lies. Everything
+//! A disk for tests and the simulator that crashes, loses unsynced writes, fills up, stalls and reports false syncs. Everything
 //! follows from a seed: the disk has no clock, no threads and no other source of randomness.
 
 mod directory_entries;

@@ -1,4 +1,4 @@
-//! The only source of chance on a faulty disk.
+//! The only source of randomness of a faulty disk.
 
 /// A small generator of good quality (SplitMix64). Not for secrets.
 #[derive(Debug, Clone)]

@@ -1,11 +1,11 @@
-//! What clients were told, checked against what a lease promises.
+//! Checks the recorded responses of clients against what a lease promises.
 //!
-//! A [`History`] is every request of every client with its answer, and when it was asked and answered by one clock. Two
-//! checks look at it, and neither shares a line with the code that they check:
+//! A [`History`] is every request of every client with its response, and the times of both by one clock. Two checks read it,
+//! and neither shares a line with the code that it checks:
 //!
-//! - [`linearizability::check`] asks whether there is any order of the operations, each at one moment between its question and
-//!   its answer, in which one lease table would have given these answers. It needs nothing but the history.
-//! - [`ledger::check`] compares every answer with the ledger that the server left behind.
+//! - [`linearizability::check`] searches for an order of the operations, each at one moment between its request and its
+//!   response, in which one lease table would have given these responses. It needs nothing but the history.
+//! - [`ledger::check`] compares every response with the ledger that the server left behind.
 //!
 //! What they cannot see is said in each, and in `docs/adr/0013-histories.md`.
 

@@ -1,5 +1,4 @@
-//! What integration tests start and speak to: servers in this process, clients of each API, and stand-ins for whatever
-//! is around them.
+//! The testkit: servers in this process, clients of each API, and fakes of what is around them.
 //!
 //! Only tests depend on this crate. Everything in it panics where a test would fail.
 

@@ -1,8 +1,8 @@
 //! The simulator: from one seed, a world in which everything fails, and laws that hold all the same.
 //!
-//! It drives the very registrar, ledger and keeper that ship, because registrar and keeper are step functions and
-//! the ledger asks for nothing but a disk: only the clocks, the disk, the network and the processes around them are
-//! made up here. Everything follows from the seed, so that a broken law can be looked at again, step by step.
+//! It drives the registrar, ledger and `KeepAlive` that ship: two of them are step functions, and the ledger needs nothing
+//! but a disk. Only clocks, disk, network and processes are simulated. Everything follows from the seed, so that a violation
+//! can be replayed, step by step.
 //!
 //! [`run_seed`] chooses one of four scenarios by the number of the seed: plain leases with intent sessions, random commands,
 //! agents, and coding agents in a working tree. The fifth, clients of the work API, is run by [`run_work`] alone: a seed must

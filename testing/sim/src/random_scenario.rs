@@ -1,6 +1,6 @@
 //! The second scenario: every command there is, at random, on a server that crashes at every point.
 //!
-//! No client behaves like this. That is the point: what nobody would ask must not break anything either.
+//! No client behaves like this. That is the point: unlikely requests must not break anything either.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! The only source of chance in a simulation: everything that happens follows from the seed.
+//! The only source of randomness in a simulation: everything that happens follows from the seed.
 
 /// A small generator of good quality (SplitMix64). Not for secrets.
 #[derive(Debug, Clone)]

@@ -1,4 +1,4 @@
-//! What agents ask, and what they are told. Names are as the KLIS documents have them.
+//! Requests and responses of the agents API. Names follow the KLIS documents.
 
 mod state;
 

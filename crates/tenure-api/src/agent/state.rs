@@ -1,4 +1,4 @@
-//! What agents say that they do, and how they stand.
+//! Reports of agents, and their state.
 
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;

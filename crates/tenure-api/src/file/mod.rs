@@ -1,4 +1,4 @@
-//! Files: what hooks of coding agents ask, and what people see.
+//! Requests and responses of the files API.
 
 mod view;
 

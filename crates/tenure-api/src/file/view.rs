@@ -1,4 +1,4 @@
-//! What people see of files.
+//! Views of the files API.
 
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;

@@ -1,4 +1,4 @@
-//! The heartbeats of one claim as a step function, and how far the agent may believe in it.
+//! Heartbeats of one held manifest as a step function, and whether the agent may still rely on its leases.
 
 use tenure_core::kernel::{Fence, TickDuration};
 

@@ -1,4 +1,4 @@
-//! A task per claim: sends its heartbeats, all leases in one request, and gives them back.
+//! A task for each held manifest: sends its heartbeats, all leases in one request, and releases them.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! Who declares.
+//! Identity and priority of an agent.
 
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};

@@ -1,4 +1,4 @@
-//! From a manifest to its leases: waits, dies, comes back.
+//! From a manifest to its leases: waits, aborts and tries again.
 
 use std::future::{Future, IntoFuture};
 use std::pin::Pin;

@@ -1,4 +1,4 @@
-//! Agents: they declare everything that they are about to touch, get all of it or nothing, and pause when they cannot be sure.
+//! Agents: declare a manifest, hold all of its leases or none, and pause when heartbeats fail.
 //!
 //! ```no_run
 //! # async fn example() -> Result<(), Box<dyn std::error::Error>> {
@@ -24,13 +24,13 @@
 //! ```
 //!
 //! ```text
-//! identity.rs         who declares
-//! attempt.rs          its priority, and for how long that stays
-//! intent.rs           what it is about to touch
-//! declaring.rs        from a manifest to its leases; course.rs decides what each verdict means
-//! keeping.rs          a task per claim that sends heartbeats; pulse.rs decides when, and what may be believed
-//! claim.rs            what a program holds
-//! persisted_state.rs  what it remembers over a restart; restart.rs how it goes on
+//! identity              `Agent`: id, session, and the priority that it keeps between attempts
+//! manifest_acquisition  from a manifest to its leases; a dropped one withdraws its wait
+//! retry                 what to do about each verdict, as a step function
+//! held_manifest         `HeldManifest`: the leases that an agent holds
+//! heartbeat             when to send heartbeats, and when to pause, as a step function
+//! heartbeat_task        the task that sends them, one for each held manifest
+//! restart               what an agent remembers over a restart, and how it continues
 //! ```
 
 mod heartbeat;

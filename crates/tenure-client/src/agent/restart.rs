@@ -1,4 +1,4 @@
-//! An agent whose process restarts, or that was cut off: first it asks what is true, then it declares anew.
+//! An agent whose process restarts, or that was cut off: reconciles its leases, then declares again.
 
 use std::path::Path;
 use std::time::Duration;

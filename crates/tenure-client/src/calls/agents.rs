@@ -1,4 +1,4 @@
-//! What agents ask.
+//! Requests of agents.
 
 use tenure_api::{
     AgentLeaseIds, AgentList, AgentReleaseResult, AgentStateReport, AgentView, ContentionGraph,

@@ -1,4 +1,4 @@
-//! What happens, as it happens.
+//! The event stream.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! What hooks of coding agents ask about files, and what people do.
+//! Requests about files, of hooks and of users.
 
 use serde_json::Value;
 use tenure_api::{

@@ -1,4 +1,4 @@
-//! Requests to the server: one file per subject.
+//! Requests to the server, one file per API; those of control, the queue, `explain` and tokens are here.
 
 mod agents;
 mod events;

@@ -1,5 +1,5 @@
-//! A task per lease: turns the keeper's effects into requests, and answers into its inputs. It decides nothing that the
-//! keeper could decide.
+//! A task for each lease: sends what `KeepAlive` requests, and feeds it the responses. It decides nothing that `KeepAlive`
+//! could decide.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;

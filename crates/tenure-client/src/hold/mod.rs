@@ -1,13 +1,10 @@
-//! A lease that is waited for, kept alive, and given back.
+//! Holds a lease: waits for it, keeps it alive, releases it.
 //!
 //! ```text
-//! holding.rs   what is wanted, and for how long to wait
-//! driver.rs    a task per lease: turns the keeper's effects into requests, and answers into its inputs
-//! heard.rs     what an answer means to the keeper
-//! requests.rs  what each of the keeper's calls asks of the server
-//! withdraw.rs  leaves nothing behind when nobody wants the lease any more
-//! place.rs     where in the queue one is, for people
-//! guard.rs     what a program holds
+//! held_lease      `HeldLease`: what a program holds
+//! keepalive_task  a task for each lease: sends what `KeepAlive` requests, and feeds it the responses
+//! requests        each of those requests, and what its response means to `KeepAlive`
+//! queue_position  position in the queue, for display; withdraws an abandoned wait
 //! ```
 
 mod held_lease;

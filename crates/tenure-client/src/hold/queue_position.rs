@@ -1,4 +1,4 @@
-//! Where in the queue one is, for people.
+//! Position in the queue, for display, and withdrawal of an abandoned wait.
 
 use std::time::Duration;
 

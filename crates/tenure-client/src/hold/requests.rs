@@ -1,4 +1,4 @@
-//! What each of the keeper's calls asks of the server, and what its answer means.
+//! The requests of `KeepAlive`, and what their responses mean.
 
 use std::sync::Arc;
 

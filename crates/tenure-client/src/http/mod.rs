@@ -1,4 +1,4 @@
-//! HTTP to the server: where it is, how it is reached, and which requests may be sent twice.
+//! HTTP to the server: its address, the connection, and which requests may be retried.
 
 mod endpoint;
 mod response;

@@ -1,4 +1,4 @@
-//! What came back.
+//! A response, and the problem in it.
 
 use hyper::StatusCode;
 use hyper::body::Bytes;

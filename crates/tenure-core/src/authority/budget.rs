@@ -1,4 +1,4 @@
-//! How much may be used up.
+//! The budget of a work lease.
 
 use thiserror::Error;
 

@@ -1,12 +1,11 @@
-//! The authority lease: what its holder may do with it, and how much of it.
+//! Authority of a work lease: its scope and its budget.
 //!
-//! A lease says who may touch something until when. A lease with authority also says **what** its holder may do (a
-//! [`LeaseScope`]) and **how much** of it (a [`Budget`]), and its holder may give a part of both to somebody else: a child
-//! never reaches further than its parent, never lives longer, and what it may use up is taken from its parent.
+//! A lease says which holder has a resource until when. A lease with authority also says **what** its holder may do (a
+//! [`LeaseScope`]) and **how much** of it (a [`Budget`]). Its holder may derive child leases with a part of both: a child has
+//! no wider scope and no later expiry than its parent, and its budget is taken from its parent's.
 //!
-//! These are plain values: [`AuthorityLease`] is a program's own copy, which it can ask and derive from without a server.
-//! What it derives is unsigned, and so worth nothing to others: only the registrar's ledger makes a lease of it. The
-//! kernel judges by the very same functions.
+//! These are plain values: [`AuthorityLease`] is a program's own copy, to check and to derive from without a server. What it
+//! derives is unsigned: only the registrar's ledger makes a lease of it. The kernel uses the same functions.
 // Programs outside this workspace use this: what it offers says what it is for.
 #![warn(missing_docs)]
 

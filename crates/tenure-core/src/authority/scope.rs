@@ -1,4 +1,4 @@
-//! What may be done.
+//! The scope of a work lease.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! What may be given at all, whoever asks: less than everything when the disk is full, or after a restore.
+//! Admission: what may be granted to any caller while the disk is full, or after a restore.
 
 use super::api_decisions;
 use super::lease::decision_builder::DecisionBuilder;

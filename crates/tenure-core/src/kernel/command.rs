@@ -1,4 +1,4 @@
-//! What may be asked of the kernel. Names were parsed at the edge; amounts are checked when deciding.
+//! Commands of the kernel. Names were parsed at the edge; amounts are checked when deciding.
 
 use std::sync::Arc;
 

@@ -1,5 +1,5 @@
-//! Decides what happens to leases: [`decide`] says which events a [`Command`] leads to, and
-//! [`KernelState::apply`] records them. Nothing else changes the state.
+//! The kernel: [`decide`] turns a [`Command`] into events and an outcome, and [`KernelState::apply`] records the events.
+//! Nothing else changes the state.
 
 mod admission;
 mod agent;

@@ -1,4 +1,4 @@
-//! What the kernel says: what to append, and what to tell the caller.
+//! The outcome of a command: events to append, and the response to the caller.
 
 use thiserror::Error;
 

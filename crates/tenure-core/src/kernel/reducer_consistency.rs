@@ -1,4 +1,4 @@
-//! The second opinion: the kernel and the work face's reducer read the same ledger, and must say the same.
+//! The oracle: the kernel and the reducer of the work API read the same ledger, and must agree.
 
 use super::codec::stored_work_id;
 use super::outcome::LeaseEnd;

@@ -1,6 +1,6 @@
 //! Makes the payloads of lease events.
 //!
-//! These are the events without ticks: whoever has a registrar's clock fills in a
+//! These are the events without ticks: with a registrar's clock, fill in a
 //! [`crate::proto::LeaseEvent`] instead.
 
 use prost::Message;

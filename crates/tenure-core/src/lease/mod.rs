@@ -1,8 +1,8 @@
-//! Leases as an event-sourced projection: the library of the work face.
+//! Leases as an event-sourced projection: the library of the work API.
 //!
-//! A lease is one actor's claim on one work item for a limited time, and at any point of the ledger a work
-//! item has one active lease at most. The registrar issues and signs leases; the [`LeaseReducer`] reads the
-//! events it wrote and refuses those that no registrar should have written.
+//! A lease is one actor's claim on one work item for a limited time, and at any point of the ledger a work item has one
+//! active lease at most. The registrar issues and signs leases; the [`LeaseReducer`] reads its events and rejects those that
+//! no registrar should have written.
 //!
 //! ```text
 //!             lease.issued             lease.released, lease.revoked
@@ -12,29 +12,26 @@
 //!                    lease.renewed             lease.expired
 //! ```
 //!
-//! Nothing else changes a lease: the state is what the events add up to. The same events give the same
-//! state, on every machine and every time. A state can be kept as a
-//! [checkpoint](LeaseReducerState::to_checkpoint) and gone on from; what led to it stays in the ledger, for
-//! whoever wants to know.
+//! Nothing else changes a lease: the same events give the same state, on every machine and every time. A state can be kept
+//! as a [checkpoint](LeaseReducerState::to_checkpoint) and resumed from there; its history stays in the ledger.
 //!
 //! # What can be relied on
 //!
-//! - Whatever is not expressly allowed is refused, and a refused event changes nothing.
+//! - Whatever is not expressly allowed is rejected, and a rejected event changes nothing.
 //! - [`Lease`] says which clock decides, [`LeaseReducer`] what happens where two clocks meet.
-//! - Only its holder releases a lease, only the registrar revokes it, nobody expires it before its time.
+//! - Only its holder releases a lease, only the registrar revokes it, and no event expires it before its time.
 //! - No event can date the end of a lease after its expiry, and so keep it from being pruned.
 //! - Ids have at most 128 bytes, signatures 512; nothing that is longer gets into the state.
 //!
 //! # What cannot
 //!
-//! - Signatures have to be there; whether they are genuine is for the one who appends to the ledger to find
-//!   out, before. A ledger that is replayed is trusted.
-//! - That an event is in the ledger once is for the ledger to see to. A lease that was pruned is forgotten
-//!   here, its id included.
+//! - A signature must be present, but is not verified here: the program that appends to the ledger does that before. A
+//!   ledger that is replayed is trusted.
+//! - The ledger must contain each event once. A lease that was pruned is forgotten here, its id included.
 //!
 //! # Examples
 //!
-//! A lease is issued, and can be asked about:
+//! A lease is issued, and can be queried:
 //!
 //! ```
 //! use tenure_core::lease::{LeaseReducer, LeaseState, helpers};
@@ -55,7 +52,7 @@
 //! # Ok::<(), tenure_core::lease::LeaseError>(())
 //! ```
 //!
-//! It is renewed, and later given back by its holder; then somebody else may have the work item:
+//! It is renewed, and later released by its holder; then another actor may have the work item:
 //!
 //! ```
 //! # use tenure_core::lease::{LeaseReducer, LeaseState, ReleaseReason, helpers};
@@ -82,7 +79,7 @@
 //! # Ok::<(), tenure_core::lease::LeaseError>(())
 //! ```
 //!
-//! What has ended can be forgotten, altogether or up to a time, so that memory does not grow for ever:
+//! Ended leases can be pruned, all of them or up to a time, so that memory does not grow for ever:
 //!
 //! ```
 //! # use tenure_core::lease::{LeaseReducer, helpers};
@@ -104,8 +101,8 @@
 //! # Ok::<(), tenure_core::lease::LeaseError>(())
 //! ```
 //!
-//! Time alone changes no state: somebody looks for what is over, and records it. The ids are collected
-//! first, because the leases are borrowed from the state that the events change:
+//! Time alone changes no state: a caller finds the expired leases, and records their ends. The ids are collected first,
+//! because the leases are borrowed from the state that the events change:
 //!
 //! ```
 //! # #![allow(deprecated)]
@@ -129,8 +126,7 @@
 //! # Ok::<(), tenure_core::lease::LeaseError>(())
 //! ```
 //!
-//! With ticks it is [`LeaseReducerState::get_expired_but_active_at_tick`] that finds them, and the event
-//! that names the tick.
+//! With ticks, [`LeaseReducerState::get_expired_but_active_at_tick`] finds them, and the event names the tick.
 // Programs outside this workspace use this: what it offers says what it is for.
 #![warn(missing_docs)]
 

@@ -1,4 +1,4 @@
-//! How a lease is held, and which modes go together: one table.
+//! Lease modes, and which of them are compatible: one table.
 
 crate::text_enum! {
     #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]

@@ -1,14 +1,13 @@
-//! The virtual light: a device that needs no hardware. It carries out every command of the table that is the device's own.
+//! The virtual light: executes every device command of the table, without hardware.
 //!
 //! ```text
-//! commands         which function a command is
-//! look             effects, parameters, presets, transport, settings
-//! status           what the device is, does and shows
-//! firmware_upload  firmware in pieces
+//! light_commands   effects, parameters, presets, playback, settings
+//! status           identity and state of the device, and the frame that it displays
+//! firmware_upload  firmware in chunks
 //! ```
 //!
-//! Whoever calls has the pass of a command looked at again right before: this is the point that all commands go through,
-//! one after the other. Everything that is shown follows from what was stored, the commands and their ticks.
+//! The caller checks the permit of a command again right before: all commands pass here, one after the other. The display
+//! follows from the stored state, the commands and their ticks.
 
 mod firmware_upload;
 mod light_commands;

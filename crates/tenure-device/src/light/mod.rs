@@ -1,16 +1,16 @@
-//! The light itself: what 320 lights show, as a function of time.
+//! The light itself: what 320 LEDs show, as a function of time.
 //!
 //! ```text
-//! colour, palette, waveforms  what effects are painted with
-//! effects/                    each effect: (parameters, time, position) -> colour
-//! effect                      the table of them
-//! parameters                  brightness, speed and the others, with their ranges
-//! transport                   plays, stands still, or is dark
-//! render                      a whole frame
-//! preset, settings            what is kept
+//! colour      colours, palettes and their arithmetic
+//! effects     each effect: (parameters, time, position) -> colour
+//! effect      the table of effects
+//! parameters  brightness, speed and the others, with their ranges
+//! playback    playing, paused or stopped, and the position
+//! preset      effect and parameters under a name
+//! settings    settings that outlive a restart
 //! ```
 //!
-//! Nothing runs here. A frame is computed when somebody looks, from whole numbers alone, so the same moment looks the
+//! Nothing runs in the background. A frame is computed when it is read, from integers alone, so the same moment looks the
 //! same on every machine.
 
 pub mod colour;

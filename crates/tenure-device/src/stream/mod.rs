@@ -1,7 +1,7 @@
-//! An external render stream: whoever has the lease sends frames, and they are shown instead of the effect.
+//! An external render stream: frames from the owner of the lease are shown instead of the effect.
 //!
-//! It ends when its owner says so, when the lease is lost or its connection closed, and when no frame comes for too
-//! long. Who may stream is decided elsewhere; here it is only counted and shown.
+//! It ends when its owner stops it, when the lease is lost or its connection closed, and when no frame arrives for too long.
+//! Permission is decided elsewhere; here frames are counted and shown.
 
 use serde_json::{Map, Value, json};
 use tenure_control::device_clock::{DeviceClock, DeviceInstant};

@@ -1,15 +1,13 @@
-//! The lease in front of a device that knows nothing of leases: what of that which is sent to it would move it.
+//! Device rules: which requests and messages move the device.
 //!
 //! ```text
-//! table         what is known of a device, as text: one line for each address and message
-//! request_rule  which requests a line is about, and what a request must be like to be known at all
-//! message_rule  the same for a WebSocket
-//! wled          what ships with Tenure
+//! request_rule  a row of the table, for HTTP requests and for WebSocket messages
+//! wled.rules    the table for WLED, which ships with Tenure
 //! ```
 //!
-//! **Unknown means mutates.** A line can only say that something is harmless. Whatever is spelt in an unusual way
-//! (percent-encoded, with empty or dotted segments, in other letters, with parameters that no line has) is not what
-//! the line is about, even if the device would think so.
+//! **Unknown means mutates.** A row can only declare something harmless. What is spelt in an unusual way (percent-encoded,
+//! with empty or dotted segments, in other letters, with parameters that no row has) matches no row, even if the device
+//! would accept it.
 
 pub mod request_rule;
 #[cfg(test)]

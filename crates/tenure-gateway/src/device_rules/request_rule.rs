@@ -1,4 +1,4 @@
-//! Which requests a line is about.
+//! Rows of the table of device rules.
 
 use serde_json::Value;
 use tenure_control::permission_matrix::CommandClass;

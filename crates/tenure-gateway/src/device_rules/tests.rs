@@ -1,4 +1,4 @@
-//! Every line of the table that ships, and every way around it that somebody might try.
+//! Every row of the table that ships, and every way around it.
 
 use tenure_control::permission_matrix::CommandClass::{self, Exempt, Mutates, Reads};
 

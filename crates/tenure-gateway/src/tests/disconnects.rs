@@ -1,4 +1,4 @@
-//! Lines to the device that end: by the client, by the device, and in the middle of something.
+//! Connections that end: by the client, by the device, and in the middle of a message.
 
 use tokio::net::TcpListener;
 use tokio::sync::mpsc;

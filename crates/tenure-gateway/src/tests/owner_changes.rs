@@ -1,4 +1,4 @@
-//! Nothing that was let through before a change of hands takes effect after it.
+//! A command that was permitted before an ownership change has no effect after it.
 
 use axum::body::{Body, Bytes};
 use futures_util::stream;

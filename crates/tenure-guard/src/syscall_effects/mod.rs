@@ -1,9 +1,9 @@
-//! What a system call would change: from a call that waits to the files that it means, as its process sees them.
+//! Decodes a pending system call: the files that it would change, as its process sees them.
 //!
 //! ```text
-//! decode        which names a call changes, and what it does to each
-//! process_view  the whole path that such a name means to that process, from where we are
-//! path_lookup   what is there, by its real path; nothing is changed and nothing is created
+//! decode        the names that a call changes, and how
+//! process_view  the absolute path of such a name, in the process's own view
+//! path_lookup   what is at that path; nothing is changed and nothing is created
 //! ```
 
 mod decode;

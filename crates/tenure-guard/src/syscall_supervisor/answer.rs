@@ -1,4 +1,4 @@
-//! Finds out what could not be said at once, and answers the call.
+//! Answers the calls that need a lease or another request to the server.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};

@@ -1,4 +1,4 @@
-//! Whose call it is: the agent's that is nearest to whoever calls.
+//! Attribution: a call belongs to the nearest agent above its process.
 
 use std::collections::HashMap;
 use std::path::Path;

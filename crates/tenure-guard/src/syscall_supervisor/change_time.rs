@@ -1,4 +1,4 @@
-//! Whether a file changed after whoever writes it began: then it may be about to write what it read before.
+//! Whether a file changed after its writer started: then the writer may be about to write what it read before.
 
 use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;

@@ -1,4 +1,4 @@
-//! Hears every call that would change a file, on a thread of its own, and answers those for which nobody has to be asked.
+//! The thread that receives every call that would change a file, and answers those that need no request to the server.
 
 use std::io;
 use std::os::fd::AsFd as _;

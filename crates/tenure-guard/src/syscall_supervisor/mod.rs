@@ -1,14 +1,23 @@
-//! The keeper: above everything that it watches, and not watched itself.
+//! The supervisor: an ancestor of all processes that it supervises, and not filtered itself.
 //!
 //! ```text
-//! keeping   the command, from its start to its end
-//! gate      hears each call; judging: most are answered there, without asking anybody
-//! scope     which files are somebody's at all        granted   what was granted and still is
-//! owners    whose call it is                         changed   whether a file changed since its writer began
-//! asking    what is not known is found out, the call answered    acquiring, speaking   the server is asked, and for whom
-//! git, folders, repository_lifecycle   many files at once
-//! telling   what is said on standard error           family, orphans   who ended or stopped, and who must end
-//! writing   to whoever may not read it
+//! supervisor            the command, from its start until no descendant is left
+//! listener_loop         receives each call, and answers most of them at once
+//! syscall_policy        what to do about a call
+//! answer                the other calls, which need a lease or another request to the server
+//! acquire               gets leases from the server
+//! requests              requests to the server, and the caller that they name
+//! attribution           the agent to which a call is attributed
+//! path_classifier       which files need a lease
+//! grant_cache           what was granted, until its generation ends
+//! change_time           whether a file changed after its writer started
+//! folder_rename         files of a renamed folder
+//! git                   git commands that change many files
+//! repository_lifecycle  repositories that are created or removed
+//! reporter              messages on the command's stderr
+//! timed_write           writes with a timeout, to a reader that may not read
+//! process_tree          reaps and kills descendants
+//! orphan_processes      kills processes whose agent has exited
 //! ```
 
 mod acquire;

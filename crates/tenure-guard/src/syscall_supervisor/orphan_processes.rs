@@ -1,4 +1,4 @@
-//! Those whose agent is gone, or whoever started them.
+//! Kills the remaining processes of an agent that has exited, also those that were reparented.
 
 use std::collections::HashSet;
 use std::fs;

@@ -1,5 +1,4 @@
-//! Which files are somebody's at all: those of a working tree that git neither owns nor ignores, and that are no program's
-//! temporary ones.
+//! Which files need a lease: those of a working tree that git neither owns nor ignores, and that are not temporary.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::ffi::OsStr;

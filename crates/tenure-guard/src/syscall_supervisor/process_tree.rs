@@ -1,4 +1,4 @@
-//! Those that are watched: who ended is let go of, who stopped is noticed, and who lost its agent is ended.
+//! The supervised processes: reaps those that exit, notices those that stop, and kills those that lost their agent.
 
 use parking_lot::RwLock;
 use rustix::process::{

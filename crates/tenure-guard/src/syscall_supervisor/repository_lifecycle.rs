@@ -1,5 +1,5 @@
-//! Repositories that begin or end. A lease is on a file of its repository: without that, or with another one around it, the file
-//! would be nobody's.
+//! Repositories that are created or removed. A lease is on a file of its repository: without that repository, or below
+//! another repository, the lease would protect nothing.
 
 use std::path::{Path, PathBuf};
 

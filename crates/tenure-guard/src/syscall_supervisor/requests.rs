@@ -1,4 +1,4 @@
-//! For whom the server hears us speak.
+//! Requests to the server, and the caller that they name.
 
 use std::sync::atomic::Ordering;
 

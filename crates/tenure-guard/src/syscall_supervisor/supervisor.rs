@@ -1,4 +1,4 @@
-//! A command that is watched, from its start until nobody is left of all that it started.
+//! A supervised command, from its start until none of its descendants is left.
 
 use std::ffi::OsString;
 use std::fs::File;

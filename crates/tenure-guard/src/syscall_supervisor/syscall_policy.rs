@@ -1,4 +1,4 @@
-//! What is to be done about a call: most can be answered at once, without asking anybody.
+//! What to do about a call: most can be answered at once, without a request to the server.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};

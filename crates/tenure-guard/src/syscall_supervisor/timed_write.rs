@@ -1,4 +1,4 @@
-//! Writes to whoever may not read: for a while, and no longer.
+//! Writes with a timeout, to a reader that may not read.
 
 use std::fs::File;
 use std::io::{self, Write as _};

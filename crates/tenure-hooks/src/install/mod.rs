@@ -1,7 +1,7 @@
-//! How hooks get into an agent's settings or into git, and out again exactly.
+//! Installs hooks into an agent's settings or into git, and removes them exactly.
 //!
-//! Everything is planned first, by reading, and can be shown; [`apply_plan`] then does it. Settings belong to the person:
-//! what was there stays, byte by byte, and comes back byte by byte.
+//! Everything is planned first, by reading, and can be shown; [`apply_plan`] then does it. Settings belong to the user: other
+//! content stays, and is restored, byte by byte.
 
 mod agent_settings;
 mod apply_plan;

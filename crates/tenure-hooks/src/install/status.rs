@@ -1,4 +1,4 @@
-//! What is in place for an agent: read again from its settings, by whoever wants to know whether it works.
+//! What is installed for an agent, read from its settings.
 
 use std::path::PathBuf;
 

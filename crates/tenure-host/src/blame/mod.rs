@@ -1,7 +1,7 @@
 //! Which session wrote the lines that are not committed yet.
 //!
-//! After each edit the content is compared with the one before: lines that are new belong to whoever edited, lines that
-//! stayed keep their author. Nothing of a file's content is stored, only a short digest of each line.
+//! After each edit the content is compared with the one before: new lines belong to the session that edited, kept lines stay
+//! with their author. Nothing of a file's content is stored, only a short digest of each line.
 
 mod attribution;
 

@@ -1,4 +1,4 @@
-//! Settings that git was told by its environment.
+//! Git settings in the environment.
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};

@@ -1,7 +1,7 @@
-//! What git knows, by running the real `git` and only ever reading.
+//! Queries git by running the real `git`, which only ever reads.
 //!
-//! Tenure never adds, commits, stashes or checks out: the agent alone does. `run` is the one place that starts a
-//! process, and lets only questions through that cannot write (`reading`).
+//! Tenure never adds, commits, stashes or checks out: only the agent does. `query` is the one module that starts a process,
+//! and admits only subcommands that cannot write (`is_read_only_subcommand` in `changed_paths`).
 
 mod changed_paths;
 mod command_line;

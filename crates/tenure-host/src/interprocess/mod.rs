@@ -1,4 +1,4 @@
-//! What our own processes hand each other: descriptors, messages, and signals.
+//! Communication between Tenure's own processes: descriptors, messages, and signals.
 
 pub mod fd_transfer;
 mod signals;

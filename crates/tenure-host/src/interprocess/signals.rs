@@ -1,4 +1,4 @@
-//! Signals that somebody else sends.
+//! Signals from other processes.
 
 use std::fs;
 use std::future::poll_fn;

@@ -1,7 +1,7 @@
-//! Which file a name reaches, and the resource under which that file is leased.
+//! From a path to its file, and to the resource under which that file is leased.
 //!
-//! Any two names that reach one file have a resource in common, and names of different files have none. Names are followed
-//! as the system follows them; nothing is opened for writing and nothing is created.
+//! Any two names of one file have a resource in common, and names of different files have none. Names are resolved as the
+//! system resolves them; nothing is opened for writing and nothing is created.
 
 mod file_key;
 mod mounts;

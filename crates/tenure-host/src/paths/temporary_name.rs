@@ -1,4 +1,4 @@
-//! Which new names are no files of anybody.
+//! Which new names are temporary files, which need no lease.
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt as _;

@@ -1,7 +1,6 @@
-//! Which process an agent is, and whether it lives.
+//! Identity and liveness of processes, and which of them is an agent.
 //!
-//! A pid alone says little: it is used again. A process is named by its boot, its pid and when it started, and is watched
-//! through a descriptor that belongs to it for ever.
+//! A pid is reused. So a process is identified by its boot, its pid and its start time, and is watched through a pidfd.
 
 mod agent_detection;
 mod async_exit_watch;

@@ -1,4 +1,4 @@
-//! Processes below another one, and files that they have open.
+//! Ancestors and descendants of a process, and the files that they have open.
 
 use std::collections::{HashMap, HashSet};
 use std::fs;

@@ -1,15 +1,13 @@
-//! What changes in a working tree, as the system tells it (inotify).
+//! Changes in a working tree, from inotify.
 //!
 //! ```text
-//! meaning   what one event of the system means
-//! folders   which folder each number of the system stands for
-//! walk      which folders are watched: all but git's own, those that git ignores, and trees of their own
-//! moves     what a folder takes along that is moved
-//! tree      the shell: places watches, reads events, looks into new folders
+//! inotify_event  meaning of one event
+//! folders        folder of each watch descriptor; which folders are watched; moved folders
+//! tree_watch     places watches, reads events, scans new folders
 //! ```
 //!
-//! It says that something changed, not who did it. What is mapped into memory and written there is seen when the file is closed,
-//! and what another machine does to a shared disk is not seen at all.
+//! It reports that something changed, not by which process. A write through a memory mapping is seen when the file is closed,
+//! and a write of another machine to a shared disk is not seen at all.
 
 mod folders;
 mod inotify_event;

@@ -1,4 +1,4 @@
-//! One working tree that is watched: the shell around what events mean.
+//! One watched working tree: the code around inotify.
 
 use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::ffi::{OsStr, OsString};

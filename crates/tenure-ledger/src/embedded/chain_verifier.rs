@@ -1,5 +1,5 @@
-//! From segment to segment: each must go on where the one before ended, and the chain through the points that are
-//! known from elsewhere.
+//! Verifies the chain of segments: each continues where the one before ended, and the chain runs through the points that are
+//! known from checkpoints and the witness.
 
 use super::identity::LedgerIdentity;
 use super::segment::{Segment, SegmentHeader};

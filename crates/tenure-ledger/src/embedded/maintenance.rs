@@ -1,4 +1,4 @@
-//! What a ledger needs done beside its writer: blank files, checkpoints, pruning.
+//! Maintenance beside the writer: preallocated files, checkpoints, pruning.
 
 use std::io;
 use std::sync::Arc;

@@ -1,22 +1,22 @@
-//! The ledger in one directory: a log of our own in preallocated segments, nothing to install.
+//! The ledger in one directory: a log in preallocated segments, with nothing to install.
 //!
 //! ```text
-//! data/ lock                        who writes, by flock
-//!       identity                    which ledger, which epoch, on which machine
-//!       0000000000000001.segment    records, one per batch, each with its sums and its hash
+//! data/ lock                        held by the writer (flock)
+//!       identity                    id of the ledger, its epoch and its machine
+//!       0000000000000001.segment    records, one per batch, each with its checksums and its hash
 //!       0000000000000002.segment
-//!       checkpoint-0000000000001234 what all events up to number 1234 add up to, signed
+//!       checkpoint-0000000000001234 the state after event 1234, signed
 //!       spare                       the next segment, filled with zeros already
 //!       reserve-1                   one more, for when the disk is full
-//!       clean                       there only after an orderly end
+//!       clean                       there only after a clean shutdown
 //! ```
 //!
-//! **When a tail is torn.** A record counts as cut short, and is dropped, only if one of its sectors was never
-//! written and nothing stands behind it. Everything else that does not fit is damage: the ledger refuses to
-//! open and names the record. So nothing that was acknowledged is ever dropped in silence.
+//! **Torn tail.** A record counts as torn, and is dropped, only if one of its sectors was never written and nothing stands
+//! behind it. Any other mismatch is damage: the ledger does not open, and the error names the record. So no acknowledged
+//! record is ever dropped silently.
 //!
-//! **After an unclean end** the last record may be in the system's memory and not on the disk, or in doubt after a
-//! failed sync. It is copied into a new segment and synced before it counts.
+//! **After an unclean shutdown** the last record may be in the page cache and not on the disk, or in doubt after a failed
+//! sync. It is copied into a new segment and synced before it counts.
 
 mod chain_verifier;
 mod checkpoint_files;

@@ -2,7 +2,7 @@
 //!
 //! An inner node is `BLAKE3("tenure.node.v1" | left | right)`, and a leaf's own prefix is another, so no inner
 //! node passes for a leaf. A node without a sibling moves up as it is, and nothing is ever doubled. The shape
-//! follows from the number of leaves alone; whoever signs a root signs that number with it.
+//! follows from the number of leaves alone, which is signed together with the root.
 
 use std::iter;
 

@@ -1,4 +1,4 @@
-//! Reads a whole ledger beside whoever writes it and adds up every event: what `tenure verify` does.
+//! Reads and replays a whole ledger beside its writer: what `tenure verify` does.
 
 use std::path::{Path, PathBuf};
 

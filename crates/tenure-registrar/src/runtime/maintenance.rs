@@ -1,4 +1,4 @@
-//! The thread beside the writer: makes blank files and checkpoints, prunes, and never keeps anybody waiting.
+//! The maintenance thread: preallocates files, makes checkpoints and prunes, without delaying the writer.
 
 use std::io;
 use std::sync::Arc;

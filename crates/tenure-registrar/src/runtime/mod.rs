@@ -1,4 +1,4 @@
-//! The shell around the step function: threads, a clock, a ledger. It decides nothing.
+//! The runtime around the step function: threads, a clock, a ledger. It decides nothing.
 
 mod appender;
 mod clock;

@@ -1,4 +1,4 @@
-//! Tells the world what is durable: first the view, then who listens, then who asked.
+//! Publishes what is durable: first to the view, then to observers and subscribers, then to the callers.
 //!
 //! The writer hands this over and goes on with the next batch, so that on a busy machine deciding and telling use a core
 //! each. With little to do it tells by itself: waking another thread would take longer than telling.

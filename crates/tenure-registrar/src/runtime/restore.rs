@@ -1,8 +1,7 @@
 //! Puts a copy of a ledger in the place of its original: what `tenure ledger restored` does.
 //!
-//! What the original did after the copy was made is unknown. So no number that it may have given out is used again,
-//! what it may have signed is told from what is signed from now on, and nothing is granted until whatever it granted
-//! is over.
+//! What the original did after the copy was made is unknown. So no number that it may have issued is used again,
+//! what it may have signed differs from new signatures, and nothing is granted until all leases that it granted have expired.
 
 use std::io;
 use std::path::Path;

@@ -1,4 +1,4 @@
-//! What others see of the writer: its state, and trouble.
+//! Read access to the writer: its durable state, and the health of background work.
 
 use std::error::Error;
 use std::fmt::Write as _;

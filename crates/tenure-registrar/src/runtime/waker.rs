@@ -1,4 +1,4 @@
-//! Wakes the writer: when somebody rings, or when it is time.
+//! Wakes the writer: for a request, or at a deadline.
 //!
 //! Time is CLOCK_BOOTTIME. A timeout of a condition variable stands still while the machine sleeps, and a lease that
 //! ended meanwhile would be announced late.

@@ -1,4 +1,4 @@
-//! What the writer's thread does: takes what has gathered, lets the registrar step, signs, writes, hands over.
+//! The writer's thread: takes what is in the inbox, steps the registrar, signs, writes, publishes.
 
 use std::sync::Arc;
 use std::time::Duration;

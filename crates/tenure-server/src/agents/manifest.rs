@@ -258,7 +258,7 @@ mod tests {
 
     #[test]
     fn intents_on_the_same_resource_are_merged_into_the_stronger_mode() {
-        let intent = |name: &str, mode| ManifestIntent {
+        let intent = |name: &str, mode| ParsedManifestIntent {
             resource: Resource::parse(name).unwrap(),
             mode,
             timestamp: None,

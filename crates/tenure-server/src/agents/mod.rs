@@ -1,15 +1,16 @@
-//! Agents: who says what it is about to touch, all of it at once, and gets all of it, waits, or comes back later.
+//! Agents API: an agent declares a manifest, and is granted all of it, waits, or tries again later.
 //!
 //! ```text
-//! request ──> names       who and what, in the one form that it has here
-//!             intents     each resource once, in the strongest way that it is named
-//!             manifest    read strictly, let the kernel judge, say the verdict
-//!             heartbeat   release   reconcile   what becomes of leases that an agent names
-//!             report      touch     what an agent says that it does
-//!             view        contention            what is shown of it
+//! request ──> parse       ids, modes and names of resources
+//!             manifest    merges the entries for a resource, submits them, renders the verdict
+//!             leases      heartbeat, release, reconcile
+//!             report      state of an agent, and resources that it touched
+//!             list        agents, state of a resource, contention graph
+//!             view        agents and leases as JSON
+//!             wait_graph  which holder waits for which, over all APIs
 //! ```
 //!
-//! Nothing here decides who waits and who dies: see `kernel/dying.rs` in the core.
+//! Wait-die is decided in the kernel: `kernel/agent/wait_die.rs` in `tenure-core`.
 
 mod leases;
 mod list;

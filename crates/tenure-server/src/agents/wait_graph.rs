@@ -1,4 +1,4 @@
-//! Who waits for whom, over all faces.
+//! The wait graph: which holder waits for which, over all APIs.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -1,7 +1,7 @@
-//! The device and whose hand is on it, behind one lock: the device's serial point.
+//! The device and its owner, behind one lock: the device's serialization point.
 //!
-//! The hand changes when the ledger has it, on the thread that tells everybody, before the one who asked is answered. What
-//! was let in before is looked at again here, so nothing takes effect after a change of hands that was sent before it.
+//! Ownership changes when the ledger has it, on the publishing thread, before the caller gets its response. Permits are
+//! checked again here, so a command that was permitted before an ownership change has no effect after it.
 
 use std::collections::HashMap;
 use std::sync::Arc;

@@ -1,7 +1,7 @@
-//! What the virtual device keeps: `device.json` in the data directory.
+//! Persistent state of the virtual device: `device.json` in the data directory.
 //!
-//! The file is there whole or not at all, and durable when a write returns. One that cannot be understood stops the
-//! start: a device that began anew by itself would overwrite with its next change what somebody could still have saved.
+//! The file is replaced atomically, and durable when a write returns. A file that cannot be parsed prevents the start: a
+//! device that started afresh would overwrite, with its next change, data that could still be recovered.
 
 use std::fs::File;
 use std::io;

@@ -1,4 +1,4 @@
-//! From a message to what it does: read it, look it up in the table, ask the gate, obey.
+//! From a message to its effect: parses it, finds its command in the table, checks the permit, executes it.
 
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};

@@ -1,4 +1,4 @@
-//! What a client of the device is told about the lease.
+//! Responses and broadcasts about the lease, for clients of the device.
 
 use std::sync::Arc;
 

@@ -1,16 +1,18 @@
-//! The control face: one hand on the device, over WebSocket and REST.
+//! Control API: at most one owner of the device, over WebSocket and REST.
 //!
 //! ```text
-//! message ──> session         one WebSocket, one command after the other, at a bounded pace
-//!             dispatch        read it, look it up in the table, ask the gate, obey
+//! message ──> websocket       one connection (`connection`), one command after the other, rate limited
+//!             dispatch        parses it, finds it in the table, checks the permit, executes it
 //!             lease_commands  acquire, heartbeat, release, status: through the registrar, like any lease
-//! request ──> rest            the same commands under their addresses
-//!             gateway         or somebody else's device, behind the same lease
-//!             inputs          the knob and the serial port
-//!             controller      the device and whose hand is on it, behind one lock; listens to the ledger
+//! request ──> rest            the same commands as REST routes; with a gateway, those of an existing device
+//!             inputs          rotary encoder and serial port
+//!             controller      device and owner behind one lock; observes the ledger
+//!             counters        how often the lease blocked a command
+//!             device_store    `device.json`: the persistent state of the virtual device
+//!             message         responses and broadcasts about the lease
 //! ```
 //!
-//! What a lease changes for whom is said in `tenure-control`, in one table; nothing here decides it.
+//! `tenure-control` says in one table what a lease changes, and for which connection; nothing here decides it.
 
 mod connection;
 mod controller;

@@ -1,7 +1,7 @@
-//! Asking for leases, and standing in line for them.
+//! Acquires leases, and waits for them in the queue.
 //!
-//! Whatever is given travels together with the duty to take it back ([`RevokeOnDrop`]). So it does not matter where a
-//! request ends whose caller hung up: before it was answered, in line, or between the grant and the answer.
+//! Each grant comes with a drop guard ([`RevokeOnDrop`]). So it does not matter where a request ends whose caller
+//! hung up: before its response, in the queue, or between the grant and the response.
 
 #[cfg(test)]
 pub(crate) mod tests;

@@ -1,4 +1,4 @@
-//! The writer, for async callers. Only this file and its folder know the registrar's shell.
+//! The registrar, for async callers: only this folder knows its `Handle`.
 
 pub(crate) mod acquire;
 mod recovered_tickets;

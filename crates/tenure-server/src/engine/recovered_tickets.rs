@@ -1,5 +1,4 @@
-//! Who waited when the last server ended. Nobody stands behind those tickets any more, until the same request comes
-//! again under its key.
+//! Queue tickets from before the start: no request waits for them until it is repeated under its key.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! What must be done though nobody waits for it: what could not be delivered is taken back.
+//! Commands that no request waits for, retried until the registrar takes them: revokes grants that were not delivered.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! The agent that an event is about, as it was right after it.
+//! The agent, file or intent session of an event, as it was right after it.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! One event as it is told: the same bytes for everybody who listens, made once.
+//! One event as bytes, encoded once for all subscribers.
 
 use std::sync::{Arc, OnceLock};
 

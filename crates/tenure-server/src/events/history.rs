@@ -1,4 +1,4 @@
-//! What happened before memory begins, read from the ledger on a thread that may wait for the disk.
+//! Events older than the buffer, read from the ledger on a blocking thread.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! What an event is about, as it was right after it.
+//! The lease or waiter of an event, as it was right after it.
 
 use std::sync::Arc;
 

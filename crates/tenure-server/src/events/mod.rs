@@ -1,9 +1,12 @@
-//! `GET /v1/events`: what happens, as it happens, and from any point on that the ledger still knows.
+//! `GET /v1/events`: events as they happen, and from any earlier point that the ledger still has.
 //!
 //! ```text
-//! registrar ──> hub        the last events in memory, each with its lease as it was right after; made once for all
-//!               courier    a task for each who listens: from the hub, while it keeps up
-//!               history    what is older, from the ledger, on a few threads that may wait for the disk
+//! registrar ──> event_buffer    recent events in memory, for all subscribers
+//!               encoded_event   an event, encoded once, with its subject as it was right after it
+//!               leases          subjects: leases and waiters
+//!               agents          subjects: agents, file sessions and intent sessions
+//!               subscriber      a task for each subscriber: reads the buffer, while it keeps up
+//!               history         older events, from the ledger, on a blocking thread
 //! ```
 
 mod agents;

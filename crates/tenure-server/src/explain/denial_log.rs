@@ -1,5 +1,4 @@
-//! The last requests that were refused, so that people can ask why. They are kept in memory: a refusal is no event, and
-//! whoever asks again and again must not fill a disk.
+//! Recent denials, for `explain`. They are kept in memory: a denial is no event, because polling must not fill a disk.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;

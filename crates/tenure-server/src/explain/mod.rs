@@ -1,4 +1,4 @@
-//! `GET /v1/explain`: why a resource is as it is.
+//! `GET /v1/explain`: why a resource is free or not.
 
 pub(crate) mod denial_log;
 

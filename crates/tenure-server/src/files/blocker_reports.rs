@@ -1,4 +1,4 @@
-//! `GET /v1/files/reports`: who stopped because a file was not free.
+//! `GET /v1/files/reports`: sessions that stopped because a file was held.
 
 use std::sync::Arc;
 

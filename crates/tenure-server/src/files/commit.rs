@@ -1,4 +1,4 @@
-//! `POST /v1/files/commit`: what was committed, and is clean, is let go of by whoever committed it.
+//! `POST /v1/files/commit`: releases the committed and clean files of the session that committed them.
 
 use std::collections::{BTreeSet, HashSet};
 use std::path::PathBuf;

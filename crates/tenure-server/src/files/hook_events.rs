@@ -1,4 +1,4 @@
-//! `POST /v1/files/events`: what hooks say beside asking.
+//! `POST /v1/files/events`: reports of hooks that need no decision.
 
 use std::path::PathBuf;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! Lets go of the files of sessions whose turn is over and of whom nothing is heard.
+//! Releases the files of sessions that have been idle since the end of their turn.
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! Whether the server should stop: somebody said so, or nobody needs it.
+//! Stops the server on request, or when it is not in use.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};

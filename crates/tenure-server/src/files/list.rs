@@ -1,4 +1,4 @@
-//! `GET /v1/files`: what somebody has, and who lives.
+//! `GET /v1/files`: held files, and live sessions.
 
 use std::collections::HashSet;
 use std::path::Path;

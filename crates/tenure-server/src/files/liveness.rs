@@ -1,4 +1,4 @@
-//! Whether those live who have files. Nobody is denied for the sake of somebody who does not.
+//! Liveness of the holders' processes. A session whose process has exited causes no denial.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::os::fd::{AsFd as _, OwnedFd};

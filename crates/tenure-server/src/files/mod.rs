@@ -1,20 +1,25 @@
-//! Files: which session of a coding agent may change which file of a working tree, on this machine.
+//! Files API: which session of a coding agent may change which file of a working tree, on this machine.
 //!
 //! ```text
-//! request ──> local       which process asks, as the system says
-//!             speaker     for which session, in which agent's process; guarded: the same for a guard
-//!             targets     which files, by all the names that lead to them
-//!             acquire     whether those live who have them; then the kernel's verdict; standing: how long a guard may rely on it
-//!             news        what else hooks say: that something was read or written, that a turn or a session is over
-//!             commit      what was committed is let go of
-//!             watching    resting     what ends by itself: with its process, or when nothing is heard
-//!             violations  what was changed all the same
-//!             audit       how that is seen: trees are watched in which agents are at work
-//!             file_event_observer  tells standing and audit of the end of a lease before any client learns of it
-//!             list  blocker_reports  people  blame     what a person sees, and may do
+//! request ──> caller           the calling process, and its agent's session
+//!             resolve          from paths to files, under all of their names
+//!             acquire          liveness of the holders, then the kernel's decision
+//!             verdict          that decision as a response
+//!             guards           guards and their agents, and for how long a guard may cache a grant
+//!             hook_events      other reports of hooks: a read, a write, the end of a turn or a session
+//!             commit           releases committed files
+//!             liveness         ends sessions whose process has exited
+//!             idle_release     releases files of idle sessions
+//!             idle_shutdown    stops an idle server
+//!             audit            detects changes without a lease
+//!             list, view       files and sessions, as JSON
+//!             blocker_reports  sessions that stopped because a file was held
+//!             blame            which session wrote the lines that are not committed
+//!             admin            what only a user may do: give, release by force, stop the server
 //! ```
 //!
-//! Nothing here decides who has a file: see `kernel/file` in the core. What it knows of the machine is in `tenure-host`.
+//! `FileEventObserver` reports the end of a lease to guards and audit before any client learns of it. Nothing here decides
+//! which session gets a file: see `kernel/file` in `tenure-core`. Facts about the machine come from `tenure-host`.
 
 mod acquire;
 mod admin;

@@ -1,4 +1,4 @@
-//! What the kernel's answer means to whoever asked.
+//! The kernel's decision as a response.
 
 use std::collections::{BTreeMap, HashMap};
 use std::fs::File;

@@ -1,4 +1,4 @@
-//! What is shown of files and of those who have them.
+//! Files and their holders as JSON.
 
 use tenure_api::{FileView, FileWaiter, HeldFileView, UncommittedFile};
 use tenure_core::kernel::{self, Holder, KernelState, LeaseView, Resource, RetryTicket, Tick, Ticket};

@@ -1,4 +1,4 @@
-//! HTTP: one file per subject.
+//! HTTP for all APIs: routes, authentication, strict bodies, responses, OpenAPI.
 
 pub(crate) mod auth;
 pub(crate) mod body;

@@ -1,5 +1,5 @@
-//! Under which one intent and its repetitions are known: HMAC-SHA256 of what is wanted, so that nobody without the
-//! secret can tell which key belongs to what.
+//! Idempotency keys of intents: HMAC-SHA256 of the request, so that without the secret a key says nothing about its
+//! intent.
 
 use hmac::{Hmac, KeyInit as _, Mac as _};
 use sha2::{Digest as _, Sha256};

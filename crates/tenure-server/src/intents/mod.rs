@@ -1,14 +1,15 @@
-//! Intents: an API that only accepts, and a worker that alone holds the leases.
+//! Intents API: accepts intents; one worker takes their sessions and holds the leases.
 //!
 //! ```text
-//! request ──> lan        does it come from the local network
-//!             accept     read strictly, compute its key, let the kernel accept it or find what it became before
-//!             sessions   look at sessions, wait for their changes, stop them
-//! worker ───> office     in this process, or over worker/ from another: take, keep and finish sessions
-//!             long_poll  wakes whoever waits, when the ledger has it
+//! request ──> lan        only from the local network
+//!             parse      the strict parser
+//!             key        the idempotency key
+//!             submit     accepts an intent, or finds the session of an earlier one; stops sessions
+//!             sessions   reads sessions, and waits for their changes; `view`: as JSON
+//! worker ───> worker     takes, renews and finishes sessions: over HTTP, or `WorkerApi` in this process
 //! ```
 //!
-//! The ledger is the bus: what was accepted is published by being told on its feed. Nothing here knows of tuners.
+//! The ledger is the bus: a worker learns of an accepted intent from its feed (`IntentSessionWaker` in `sessions`).
 
 mod key;
 mod lan;

@@ -1,4 +1,4 @@
-//! Gets leases for a caller: at once, or after a wait in line.
+//! Gets leases for a caller: at once, or after a wait in the queue.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! What bytes come from, and who sends them.
+//! The byte stream of a connection, and its peer.
 
 use std::io;
 use std::net::IpAddr;

@@ -1,13 +1,12 @@
-//! Takes connections, keeps them in bounds, and lets them end in good order. A loop of our own, because `axum::serve`
-//! has no limits: a header that is never finished would keep its connection for ever.
+//! Accepts connections, limits them, and drains them at the end. The accept loop is our own, because `axum::serve` has no
+//! limits: a header that is never finished would keep its connection for ever.
 //!
 //! ```text
-//! accept ──> room?  no: 503, and closed
-//!              talk     waits for the first byte of a request, and keeps nothing while it waits
-//!                serve    hyper, for as long as requests come; what it is given goes through:
-//!                  guarded  what nobody reads is not written for ever; hyper's own refusals become problems
-//!                  tracked  says when nothing is under way
-//!                upgrade  what comes after HTTP, where both sides agreed on that
+//! accept ──> no free slot?  503, and closed
+//!            connection     waits for the first byte of a request without a buffer; then hyper, while requests arrive
+//!            http_stream    ends a write that the client does not read; problems instead of hyper's own errors
+//!            local_socket   the Unix socket, in a folder of its owner
+//!            tls            certificate and key, which can be reloaded
 //! ```
 
 mod connection;

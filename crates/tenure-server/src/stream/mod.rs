@@ -1,10 +1,7 @@
-//! `GET /v1/stream`: many commands and watches over one WebSocket, answered in whichever order they are done.
+//! `GET /v1/stream`: many commands and watches over one WebSocket, answered in the order in which they complete.
 //!
-//! ```text
-//! frame ──> frame     an array of commands, read as strictly as a body
-//!           command   one of them: the same code as the route of its name
-//!           session   what is under way on one connection; answers that are ready together go out together
-//! ```
+//! A frame is an array of commands, read as strictly as a body; each runs the code of the route of its name. `session` has
+//! the commands in flight on one connection, and sends responses together that are ready together.
 
 mod session;
 

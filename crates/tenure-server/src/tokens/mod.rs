@@ -1,6 +1,6 @@
-//! Who may speak, and who holds: the admin token, the tokens that an admin makes, and the tokens of leases.
+//! Tokens: the admin token, API tokens, and the tokens of leases.
 //!
-//! Nothing here that is a secret has a `Debug`, and only digests of what callers present are kept.
+//! Nothing here that is a secret has a `Debug`, and only digests of presented tokens are kept.
 
 mod lease_token_key;
 mod routes;

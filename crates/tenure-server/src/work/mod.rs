@@ -1,4 +1,4 @@
-//! Work: leases that say what their holder may do, and how much of it. Handlers and their requests.
+//! Work API: leases with a scope and a budget. Routes and requests.
 
 mod parse;
 

@@ -1,5 +1,5 @@
-//! A command that runs under a lease: a watchdog is its parent and ends it in time, whatever becomes of who keeps the
-//! lease. `tenure run` has one such command, the worker one for each session.
+//! Runs a command under a lease: a watchdog is its parent and ends it in time, even if the process that keeps the lease
+//! fails. `tenure run` has one such command, the worker one for each session.
 
 mod protocol;
 mod watchdog;

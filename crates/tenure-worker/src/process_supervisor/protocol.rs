@@ -1,5 +1,5 @@
-//! What a keeper of a lease and the watchdog of its command say to each other: one line of JSON each, over a pair of sockets that end with
-//! the processes that hold them.
+//! Messages between the process that keeps a lease and the watchdog of its command: one line of JSON each, over a socket pair
+//! that ends with the processes that hold it.
 
 use serde::{Deserialize, Serialize};
 use tenure_host::interprocess::CommandExit;

@@ -1,4 +1,4 @@
-//! Asks the server of this machine about files. Where nobody listens, it is started first.
+//! Client for the files API of this machine's server. If no server is listening, it starts one first.
 
 use std::time::Duration;
 

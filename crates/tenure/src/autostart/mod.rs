@@ -1,4 +1,4 @@
-//! The server of this machine, as hooks of agents find it: over its local socket alone, and started where nobody listens.
+//! The server of this machine, for hooks of agents: over its local socket alone, and started if none is listening.
 
 mod client;
 mod start;

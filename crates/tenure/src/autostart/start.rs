@@ -1,4 +1,4 @@
-//! Starts the daemon where nobody listens: once, however many hooks ask at once.
+//! Starts the daemon if none is listening: once, however many hooks request it at the same time.
 
 use std::ffi::OsString;
 use std::fs::{DirBuilder, File, OpenOptions};

@@ -1,4 +1,4 @@
-//! What can be asked of the command line.
+//! The commands, in one folder per API.
 
 mod admin;
 mod agent;

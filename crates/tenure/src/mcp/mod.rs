@@ -1,15 +1,14 @@
-//! `tenure mcp`: what agents ask of Tenure, as tools of the Model Context Protocol.
+//! `tenure mcp`: the agents API as tools of the Model Context Protocol, over stdio or HTTP (`http`).
 //!
 //! ```text
-//! stdio.rs, http/   how a client reaches this process, and with whose rights it speaks
-//! service.rs        the tools by their names; one file for each of them
-//! place.rs          what a path means, touching.rs what is done to it
-//! said.rs           what a model is told: a text that teaches, and the same as data
-//! refused.rs        the same when it did not go well
+//! arguments                            arguments of tools, and what a path in them means
+//! declare, heartbeat, release, report  one tool each
+//! status                               the tools `status` and `who`
+//! response                             results and errors: text for the model, and the same as data
 //! ```
 //!
-//! It remembers nothing between two calls: who asks and which leases are meant stand in the arguments, or in the defaults
-//! that it was started with. Whatever is decided is decided by the Tenure server.
+//! It has no state between two calls: the agent and its leases are arguments, or defaults from the start. All decisions are
+//! the server's.
 
 mod arguments;
 mod declare;

@@ -1,4 +1,4 @@
-//! What the ledger must not say, whatever anybody was told.
+//! What a ledger must never contain, whatever clients were told.
 
 use std::collections::BTreeMap;
 

@@ -1,14 +1,13 @@
-//! Every answer against the ledger that the server left behind.
+//! Compares every response with the ledger that the server left behind.
 //!
 //! The ledger says exactly what happened, in which order and at which tick, and what the server's clock said now and then.
-//! Where that is the clock of the history, ticks are moments of the history: then an answer must be explained by an
-//! entry between its question and itself, a refusal by somebody who was in its way in that time, and what a reader was
-//! shown by what stood in the ledger at one of those moments. On another clock only numbers, names and order are
-//! compared.
+//! Where that is the clock of the history, ticks are moments of the history: then a response must be explained by an entry
+//! between its request and itself, a denial by a holder or waiter that blocked it in that time, and a read by the content of
+//! the ledger at one of those moments. On another clock only numbers, names and order are compared.
 //!
-//! **What is not seen.** When an entry reached the disk: only that it is there in the end, and that readers and refusals
-//! never rest on what is not. Whether a refusal is right that says that somebody waited, while that one was about to be
-//! let in at the same tick.
+//! **Not checked.** When an entry reached the disk: only that it is there in the end, and that no read and no denial rests on
+//! an entry that is not. Whether a denial is right that names a waiter, if that waiter was about to be granted at the same
+//! tick.
 
 mod consistency;
 mod entry;

@@ -1,4 +1,4 @@
-//! What stands in the ledger and was not acknowledged: somebody must have asked for it, and have heard nothing.
+//! Entries of the ledger that were not acknowledged: a request without a response must explain each.
 
 use std::collections::HashSet;
 

@@ -1,19 +1,19 @@
-//! Whether any order of the operations explains the answers, resource by resource.
+//! Whether any order of the operations explains the responses, resource by resource.
 //!
-//! **What is searched for.** An order in which every operation stands between its question and its answer, and in which
-//! one table of leases would have answered just so. Operations without an answer may stand anywhere from their question
-//! to their end, or nowhere. (Wing and Gong's search, with what was tried before remembered.)
+//! **The search.** It looks for an order in which every operation stands between its request and its response, and in which
+//! one table of leases would have responded just so. Operations without a response may stand anywhere from their request
+//! to their end, or nowhere. (Wing and Gong's search, with memoization.)
 //!
-//! **Time.** A lease also ends by itself, at a moment of the server's clock which clients know within bounds: an answer
-//! that it is valid for `v` milliseconds, asked for at `a` and heard at `b`, puts its end between `a + v` and
-//! `b + v + 1`. Each lease carries such an interval. Whatever some moment in it would explain is accepted: a history
-//! that is refused is wrong, one that is accepted may still hide a mistake that is smaller than the time that its answers
+//! **Time.** A lease also ends by itself, at a moment of the server's clock which clients know within bounds: a response
+//! that it is valid for `v` milliseconds, requested at `a` and received at `b`, puts its end between `a + v` and
+//! `b + v + 1`. Each lease has such an interval. Whatever some moment in it would explain is accepted: a history that is
+//! rejected is wrong, one that is accepted may still hide a mistake that is smaller than the time that its responses
 //! took. [`crate::ledger`] knows the moments exactly.
 //!
-//! **What else is not seen here.** The server decides by the moment at which a request arrived, but shows what is on the
-//! disk: a reader may be told that a lease ran out while its renewal is being written. So `expired` alone, from a
-//! reader, ends nothing. Who stands first in a queue is not seen either; a refusal is accepted if anybody who was in its
-//! way may have waited. A batch is looked at on each of its resources apart.
+//! **Not checked here.** The server decides by the moment at which a request arrived, but shows what is on the disk: a
+//! reader may be told that a lease expired while its renewal is being written. So `expired` alone, from a reader, ends
+//! nothing. The order in a queue is not checked either; a denial is accepted if any holder that blocked it may have waited.
+//! A batch is checked on each of its resources separately.
 
 mod lease_table;
 mod resource_operation;

@@ -1,5 +1,5 @@
-//! A WLED by its public documentation (<https://kno.wled.ge/interfaces/json-api/>, `http-api`, `websocket`), on a real
-//! port. It keeps a state, records in which order commands took effect, and stalls when it is told to.
+//! A fake WLED by its public documentation (<https://kno.wled.ge/interfaces/json-api/>, `http-api`, `websocket`), on a real
+//! port. It keeps a state, records in which order commands took effect, and stalls on request.
 
 mod http;
 mod websocket;

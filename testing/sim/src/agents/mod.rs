@@ -1,6 +1,6 @@
-//! The third scenario: thirty-two agents that want to touch the same twenty things, and a server that fails under them.
+//! The third scenario: thirty-two agents that need the same twenty resources, and a server that fails under them.
 //!
-//! Each follows the protocol as its messages are lost, come twice or late, and as its process goes and comes back.
+//! Each follows the protocol while its messages are lost, duplicated or delayed, and while its process exits and restarts.
 
 mod agent;
 mod server;

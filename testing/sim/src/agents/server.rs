@@ -1,4 +1,4 @@
-//! The server of a crew: what it does, and what goes wrong with it.
+//! The server of the agents: what it does, and its faults.
 
 use tenure_core::kernel::{AgentOutcome, CommandOutcome};
 use tenure_registrar::{Effect, Input, Reply};

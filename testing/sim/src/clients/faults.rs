@@ -1,4 +1,4 @@
-//! What goes wrong in a fleet, one thing at a time.
+//! Faults of clients, network and server, one at a time.
 
 use super::{ClientsScenario, SECOND, ScenarioEvent};
 use crate::invariants::InvariantResult;

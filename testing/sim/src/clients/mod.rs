@@ -1,4 +1,4 @@
-//! The first scenario: clients, a network, a server; all of them fail, and nobody ever holds twice.
+//! The first scenario: clients, a network and a server, all of which fail; no lease ever has two holders.
 
 mod faults;
 mod sessions;

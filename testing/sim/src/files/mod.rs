@@ -1,8 +1,8 @@
-//! The fourth scenario: coding agents that edit one working tree, in processes that live and die, and a server that fails
+//! The fourth scenario: coding agents that edit one working tree, in processes that start and exit, and a server that fails
 //! under them.
 //!
-//! Each asks before it edits, comes back at its retry, early, or never; it commits, ends its turn, ends, or is gone from one
-//! instruction to the next. Whoever asks for them looks whether those in the way live, and says so.
+//! Each requests a file before it edits, and retries in time, early, or never; it commits, ends its turn, exits, or is killed
+//! between two instructions. A request for it checks whether the processes of the holders are alive, and says so.
 
 mod agent;
 mod server;

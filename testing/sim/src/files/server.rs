@@ -1,4 +1,4 @@
-//! The server of a working tree: what it does, and what goes wrong with it and with those whom it serves.
+//! The server of a working tree: what it does, its faults, and those of its clients.
 
 use tenure_core::kernel::{CommandOutcome, FileOutcome};
 use tenure_registrar::{Effect, Input, Reply};

@@ -1,8 +1,8 @@
-//! What must never happen among agents: no two hold what does not go together, nobody waits for an older one or in a circle,
-//! every wait ends, and an age stands for as long as its attempt.
+//! Laws of agents: no two hold incompatible leases, none waits for an older one or in a cycle, every wait ends, and an age
+//! stays the same for the whole attempt.
 //!
-//! Which resources overlap and which modes go together is said here once more, so that a mistake in the kernel's tables is
-//! not repeated by those who judge it.
+//! Which resources overlap and which modes are compatible is said here once more, so that a mistake in the kernel's tables is
+//! not repeated by the laws.
 
 use std::collections::{BTreeMap, BTreeSet};
 

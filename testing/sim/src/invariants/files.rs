@@ -1,6 +1,5 @@
-//! What must never happen to files: a session that is over has none, nobody is denied for the sake of one whose life nobody
-//! made sure of, one ticket has one retry after 180 s, and what a living session has ends by nothing but a commit, its rest,
-//! its end or a person.
+//! Laws of files: an ended session holds none, a denial names only holders whose liveness was checked, one ticket has one
+//! retry after 180 s, and a lease of a live session ends only by a commit, by idleness, with the session, or by a user.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -1,5 +1,5 @@
-//! What must never happen, judged from what is durable and what was answered: a model of its own, as
-//! simple as can be, that shares nothing with the kernel but the events.
+//! The laws, judged from durable events and responses: models that are as simple as can be, and share
+//! nothing with the kernel but the events.
 
 mod agents;
 mod files;

@@ -1,12 +1,12 @@
-//! Agents: who declares what it is about to do, all of it at once, and gets all of it, waits, or dies and comes back.
+//! Agents: an agent declares all that it is about to use, and is granted all of it, waits, or aborts (wait-die).
 //!
-//! Wait-die: whoever is older than everybody in its way waits, anybody else dies, gives back what an older one waits for,
-//! and comes back later with the age that it has. So waits only ever lead from the old to the young, and no circle of them
-//! can close. Where an older one comes in front of somebody who waits, that one dies too: it would wait for an older one.
+//! An agent that only younger agents block waits. Any other aborts, releases what an older one waits for, and tries again
+//! later with the same age. So waits lead only from old to young, without a cycle. A waiting agent that an older one blocks
+//! aborts.
 //!
-//! Plain leases and those of other faces have no age. An agent that finds one in its way dies: it must never wait for
-//! somebody who might wait for it. Everybody else finds agents that wait in front of them. Who waits as an agent, or has what
-//! an agent waits for, does not wait in line as well, and an agent does not wait for who does.
+//! Plain leases and those of other APIs have no age. An agent that they block aborts: it must never wait for a holder that
+//! might wait for it. Plain requests wait behind waiting agents. A holder that waits as an agent, or holds what an agent
+//! waits for, does not also wait in the FIFO queue, and an agent does not wait for a holder that does.
 
 mod agent_limits;
 mod codec;

@@ -1,4 +1,4 @@
-//! Who among agents waits, who dies, and whose turn has come.
+//! Wait-die: decides whether an agent is granted its manifest, waits for it, or must abort.
 
 use std::collections::BTreeSet;
 

@@ -1,6 +1,6 @@
-//! How events are stored: a record with a type, an actor and a protobuf message.
+//! Stored form of events: a record with a type, an actor and a protobuf message.
 //!
-//! The work face's library reads the same records: see [`crate::lease`].
+//! The library of the work API reads the same records: see [`crate::lease`].
 
 pub(super) mod decode;
 mod encode;

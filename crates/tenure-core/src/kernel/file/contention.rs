@@ -1,4 +1,4 @@
-//! Somebody who lives has what a session wants: one ticket for each file, one retry, then a report.
+//! A live session holds a file that another session needs: one ticket for each file, one retry, then a report.
 
 use std::collections::BTreeSet;
 

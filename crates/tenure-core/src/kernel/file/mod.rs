@@ -1,9 +1,8 @@
 //! Files: which session of a coding agent may change which file of a working tree.
 //!
-//! A lease on a file has no holder that renews it: it lasts as long as its owner lives. Whether a process lives, and whether
-//! a file is committed or still open, is told from outside; what follows from that is decided here. Whoever meets a living
-//! owner gets one ticket for that file, may come back once when its time has come, and is reported as blocked if the file is
-//! still not free then.
+//! A lease on a file is not renewed: it lasts as long as its owner's process. Callers report whether a process is alive, and
+//! whether a file is committed or still open; the consequences are decided here. A session that a live owner blocks gets one
+//! ticket for the file and may retry once when its time has come. If the file is still held then, it is reported as blocked.
 
 mod codec;
 mod contention;

@@ -1,4 +1,4 @@
-//! Decides the commands of playback sessions.
+//! Decides the commands of intent sessions.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

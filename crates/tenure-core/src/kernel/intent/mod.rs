@@ -1,9 +1,8 @@
-//! Intents: what somebody wants to be carried out, and what has become of it.
+//! Intents: accepted requests, and the sessions that carry them out.
 //!
-//! The API accepts an intent and says which session it became. One worker, who holds the guard, takes sessions,
-//! holds their leases, and carries them out. Both go through the same kernel, so that a session and its leases
-//! never disagree: a session that lost a lease ends in the decision that ended the lease, and one that ends gives
-//! back what it holds.
+//! The API accepts an intent and returns its session. The one worker that holds the leader lock takes sessions, holds their
+//! leases, and carries them out. Both use the same kernel, so that a session and its leases never disagree: a session that
+//! loses a lease ends in the decision that ends the lease, and a session that ends releases its leases.
 
 mod codec;
 mod decide;

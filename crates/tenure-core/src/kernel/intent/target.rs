@@ -1,4 +1,4 @@
-//! What is wanted, and which resources that takes. This is the one place that says what is locked.
+//! Targets of intents, and the resources that each one locks. This is the one place that says what is locked.
 
 use std::sync::Arc;
 

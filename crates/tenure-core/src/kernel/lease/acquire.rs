@@ -1,4 +1,4 @@
-//! Acquire: all of the leases that were asked for, or none.
+//! Acquire: all of the requested leases, or none.
 
 use std::sync::Arc;
 

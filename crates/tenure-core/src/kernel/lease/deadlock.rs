@@ -1,20 +1,20 @@
-//! Who waits for whom. A wait that would close a circle is refused, because nothing but an expiry would
+//! Deadlock detection. A wait that would close a cycle is rejected, because nothing but an expiry would
 //! ever end it.
 //!
-//! A holder gets on once everything that it waits for is served. A wait is served once each of its requests has a
-//! resource of its own with nobody in the way there; so it may come to be served as long as it can choose its
-//! resources so that whoever is in the way on them gets on. Whoever does not get on by this rule, started from those
-//! who wait for nothing, never does: each of them waits for another of them, whatever it chooses.
+//! A holder makes progress once everything that it waits for is served. A wait is served once each of its requests has a
+//! resource of its own that nothing blocks. So a wait may be served as long as it can choose its resources so that all
+//! holders that block them make progress. By this rule, which starts from the holders that wait for nothing, all other
+//! holders never make progress: each waits for another of them, whatever it chooses.
 //!
-//! A holder with two waits may be served with one and never with the other. Where it waits for any one of several, it is
-//! in the way on all of them now, and on one of them later. So a wait for any one of several is also served if more of
-//! them come free than can be taken by those who never get on.
+//! A holder with two waits may be served with one and never with the other. Where it waits for any one of several, it
+//! blocks all of them now, and one of them later. So a wait for any one of several is also served if more of
+//! them come free than can be taken by holders without progress.
 //!
-//! Only a new wait, or a lease in other hands, can bring that about. To serve a waiter cannot: whoever it is in the
-//! way of afterwards had it in the way before.
+//! Only a new wait, or a lease with another holder, can close a cycle. Serving a waiter cannot: the waiters that it
+//! blocks afterwards were blocked by it before.
 //!
-//! A holder that waits for its own lease is not a circle: whoever has that lease's token may still give it
-//! back, and a name that several processes share is common.
+//! A holder that waits for its own lease is not a cycle: the bearer of that lease's token may still release it, and a
+//! name that several processes share is common.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 

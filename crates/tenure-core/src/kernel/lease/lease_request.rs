@@ -1,4 +1,4 @@
-//! What is asked for: one lease, on one resource or on any one of several.
+//! A lease request: one lease, on one resource or on any one of several.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

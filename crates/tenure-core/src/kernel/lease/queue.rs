@@ -1,4 +1,4 @@
-//! Whose turn has come: what a decision does for those who wait once something has ended.
+//! The FIFO queue: grants leases to waiters whose resources become free in a decision.
 
 use super::decision_builder::{DecisionBuilder, Grant, QueuePosition};
 use super::lease_request::LeaseRequest;

@@ -1,4 +1,4 @@
-//! When leases are over, in that order.
+//! Leases in the order of their expiry.
 //!
 //! Of leases that are as long as each other, who begins last ends last. So a new end nearly always stands behind all
 //! others, and goes onto the last page without a search. A tree of single ends would be searched each time, and leaves

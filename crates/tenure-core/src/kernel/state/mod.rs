@@ -1,4 +1,4 @@
-//! Everything that is needed to answer a request, and nothing else: what the events so far add up to.
+//! State of the kernel: the result of all events so far, and no more than a decision needs.
 
 pub(super) mod apply;
 pub(super) mod checkpoint;

@@ -1,4 +1,4 @@
-//! What is remembered of leases that are over: how they ended, and which keys they were asked for under.
+//! Ended leases: how each ended, and the idempotency keys of their requests.
 
 use std::collections::{BTreeMap, VecDeque};
 

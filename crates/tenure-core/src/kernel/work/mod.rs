@@ -1,9 +1,8 @@
-//! Work: leases with authority, on resources that are called `work:…`.
+//! Work: leases with authority, on resources that are named `work:…`.
 //!
-//! Such a lease is an ordinary one, which also says what its holder may do and how much of it; see
-//! [`crate::authority`]. Its holder may derive others from it, for somebody else: they stand in a tree, and whoever ends
-//! takes along everybody below. What a child was given is gone from its parent for good, used up or not: so nobody has to
-//! trust what a child says that it used.
+//! Such a lease is an ordinary one with a scope and a budget; see [`crate::authority`]. Its holder may derive child leases
+//! for other holders. They form a tree: a lease that ends takes all leases below it along. A child's budget is gone from its
+//! parent for good, spent or not, so that a child's report of its spending need not be trusted.
 
 pub(super) mod codec;
 mod decide;

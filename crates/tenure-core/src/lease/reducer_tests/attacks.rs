@@ -1,4 +1,4 @@
-//! What somebody might try who can write an event but may not do what it says.
+//! Events that are well-formed but not permitted.
 
 use super::*;
 use crate::lease::{LeaseState, ReleaseReason};

@@ -1,4 +1,4 @@
-//! Stories about the reducer, by what is to be feared.
+//! Tests of the reducer, by risk.
 
 mod attacks;
 mod clocks;

@@ -1,5 +1,5 @@
-//! The effects. Each is a function of the parameters, the time in microseconds (at the speed that is set) and the
-//! position on the strip. It remembers nothing: whoever asks for a moment twice gets the same colour twice.
+//! The effects: functions of the parameters, the time in microseconds (at the set speed) and the position on the strip.
+//! They have no state: the same moment gives the same colour.
 
 use crate::light::LEDS;
 use crate::light::colour::{Rgb, byte, scale};

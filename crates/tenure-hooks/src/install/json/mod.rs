@@ -1,7 +1,7 @@
-//! JSON as people wrote it: read with the place of everything, changed in that place alone.
+//! Edits JSON in place: parses it with the position of everything, and changes only the bytes concerned.
 //!
-//! A settings file belongs to the person. So nothing is parsed and printed again: what we add goes in as text, what we take
-//! out leaves as text, and every other byte stays.
+//! A settings file belongs to the user. So it is never parsed and printed again: additions are inserted as text, removals are
+//! cut out as text, and every other byte stays.
 
 mod edit;
 

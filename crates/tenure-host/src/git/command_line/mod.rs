@@ -1,8 +1,8 @@
-//! What a command line of git does to the working tree, by its words alone: nothing is asked, nothing is read.
+//! Parses a git command line into what it does to the working tree, without running git or reading files.
 //!
-//! Where a word cannot be understood, more is meant and never less. A verb that is not here changes nothing, or changes it
-//! through other processes of git (aliases, `pull`, `bisect`, `filter-branch`, `submodule update`), or file by file under names that
-//! nobody knows before (patches from standard input).
+//! Where a word cannot be understood, the result covers more and never less. A subcommand that is not here changes nothing,
+//! or changes files through other git processes (aliases, `pull`, `bisect`, `filter-branch`, `submodule update`), or file by
+//! file under names that are not known before (patches from standard input).
 
 mod checkout_commands;
 mod merge_commands;

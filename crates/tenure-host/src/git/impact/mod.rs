@@ -1,8 +1,7 @@
-//! Which files of the working tree a command of git would change or lose, asked before it runs.
+//! Predicts which files of the working tree a git command would change or lose.
 //!
-//! More than it really changes may be named, never less. Ignored files are nobody's and are left out. What goes on in a submodule,
-//! and after a fetch, git does by other processes of git, which are asked about when they start. So it does when a merge has failed
-//! and it puts back what was dirty (`read-tree --reset -u`).
+//! It may predict more than really changes, never less. Ignored files need no lease and are left out. Other git processes
+//! that git starts (in a submodule, after a fetch, `read-tree --reset -u` after a failed merge) are predicted when they start.
 
 mod checkout_commands;
 mod clean;

@@ -1,15 +1,13 @@
-//! The device's own inputs: a serial port and a knob.
+//! The device's own inputs: a serial port and a rotary encoder.
 //!
-//! Both are local, and neither can hold a lease. Each command asks the gate first; under any lease, whoever's it is, the
-//! gate keeps it out and counts it. The device looks at the pass again, so what was let in before somebody took the lease
-//! does nothing after it.
+//! Both are local, and neither can hold a lease. Each command needs a permit; while any lease is active, a command that moves
+//! the device gets none, and is counted. The device checks the permit again, so a command that was permitted before an
+//! acquire has no effect after it.
 //!
 //! ```text
-//! attend    opens a device, and again when it was away
-//! port      a device's file: read and written without waiting for it
-//! beat      how often: whoever floods is slowed
-//! serial    lines to commands, answers to lines
-//! encoder   turns and presses to commands
+//! device_file     the file of a device: non-blocking reads and writes, reopened when it comes back
+//! serial          lines to commands, responses to lines
+//! rotary_encoder  turns and presses to commands
 //! ```
 
 mod device_file;

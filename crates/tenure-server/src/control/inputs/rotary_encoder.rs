@@ -1,4 +1,4 @@
-//! The knob: turns and presses to commands.
+//! The rotary encoder: turns and presses to commands.
 
 use std::io;
 use std::sync::Arc;

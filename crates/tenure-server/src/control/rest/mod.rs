@@ -1,4 +1,4 @@
-//! The commands of the device under their addresses. The order is always the same: who speaks, the lease, the body.
+//! The commands of the device as REST routes. The checks have a fixed order: the caller, the lease, the body.
 
 pub(super) mod openapi;
 

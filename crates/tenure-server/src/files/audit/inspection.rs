@@ -1,4 +1,4 @@
-//! What is known of what changed. It looks at the disk and at processes, so not on a thread that others wait for.
+//! Evidence about a change. It reads the disk and `/proc`, so it runs on a blocking thread.
 
 use std::collections::{HashMap, HashSet};
 use std::ffi::OsStr;

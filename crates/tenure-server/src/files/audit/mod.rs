@@ -1,16 +1,13 @@
-//! The audit: working trees in which agents are at work are watched, and a change that no lease explains is written down.
+//! The audit: watches the working trees in which agents are active, and records each change that no lease explains.
 //!
 //! ```text
-//! watching         from when to when a tree is watched, and what is read
-//! pending_changes  what changed and is not judged yet
-//! looking          who has it open, by which names it is leased, who has it or had it a moment ago, whether git ignores it
-//! violation        what follows from that
-//! violation_burst  not more of it than anybody reads
-//! ended            which leases ended a moment ago
+//! watched_tree  for how long a tree is watched; its pending changes
+//! inspection    evidence: which process has the file open, who holds it or held it recently, whether git ignores it
+//! violation     whether a change is a violation, and which of a burst are reported
 //! ```
 //!
-//! It stops nobody: it is what is left where nobody was asked. Where it is not known who changed something that somebody has, that
-//! one is taken to have done it.
+//! It prevents nothing: it covers the changes that no hook and no guard intercepts. If the writer of a held file is unknown,
+//! its holder is assumed to be the writer.
 
 mod inspection;
 mod violation;

@@ -1,4 +1,4 @@
-//! What follows from what is known of a change.
+//! Judges the evidence about a change.
 
 use std::collections::HashSet;
 

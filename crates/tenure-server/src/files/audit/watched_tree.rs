@@ -1,4 +1,4 @@
-//! From when to when a tree is watched, and what is read and judged meanwhile.
+//! For how long a tree is watched, and its pending changes.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;

@@ -1,4 +1,4 @@
-//! Who speaks, and whether that is enough.
+//! Authenticates the caller, and checks the permission of the route.
 
 mod permissions;
 

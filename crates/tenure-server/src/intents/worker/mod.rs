@@ -1,4 +1,4 @@
-//! Requests of the worker. A worker in this process sends the same requests through the office.
+//! Requests of the worker. A worker in this process sends the same requests through `WorkerApi`.
 
 mod changes;
 mod handlers;

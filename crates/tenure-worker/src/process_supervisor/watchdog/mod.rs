@@ -1,8 +1,7 @@
-//! The process that ends a command in time, whatever becomes of who keeps its lease: `tenure run`, or the worker.
+//! The watchdog: ends a command in time, even if the process that keeps its lease fails: `tenure run`, or the worker.
 //!
-//! It is the command's parent, in a process group of its own: stopping its keeper or the keeper's job, Ctrl-Z or the end
-//! of the terminal do not stop it. It hears each new deadline over a connection; when that ends, the keeper is gone, and
-//! the command is ended too.
+//! It is the command's parent, in a process group of its own: a stop of that process or of its job, Ctrl-Z and the end of the
+//! terminal do not stop it. It receives each new deadline over a connection; when that closes, it ends the command too.
 
 mod termination_plan;
 

@@ -1,4 +1,4 @@
-//! When a command has to be ended: told the time, it says what to do. It touches neither clock nor process.
+//! When a command has to be ended, as a step function. It touches neither clock nor process.
 
 use tenure_core::kernel::TickDuration;
 

@@ -1,9 +1,9 @@
-//! Any number of clients, over HTTP: each request has its own caller and is answered by itself.
+//! MCP over HTTP, for any number of clients: each request has its own caller and gets its own response.
 //!
 //! ```text
 //! connection ──> a header within 5 s
-//!                is it meant for us, and not sent by a web page?   421, 403
-//!                whose rights: the caller's own token, passed on   401
+//!                Host and Origin                       421, 403
+//!                the caller's own token, passed on     401
 //!                the tools
 //! ```
 

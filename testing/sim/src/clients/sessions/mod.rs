@@ -1,5 +1,5 @@
-//! Viewers who want one of a few channels, and the workers that show them: processes that crash, stall, are replaced, and
-//! leave pipelines behind that live until their watchdogs end them.
+//! Viewers of a few channels, and the workers that show them: processes that crash, stall, are replaced, and
+//! leave pipelines behind that run until their watchdogs end them.
 
 mod worker;
 

@@ -1,4 +1,4 @@
-//! One worker process: it holds the guard, takes sessions, shows them, and ends them.
+//! One worker process: it holds the leader lock, takes sessions, shows them, and ends them.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -1,4 +1,4 @@
-//! The agents: how old each is, what it said it does, and who waits.
+//! State of the agents API: age, phase and wait of each agent, and the resources that it touched.
 
 mod apply;
 mod wait_index;

@@ -1,4 +1,4 @@
-//! Which sessions live, who wants a file of theirs, who was blocked, and what was left behind.
+//! State of the files API: sessions, retry tickets, reports of blocked sessions, and uncommitted files.
 
 mod apply;
 

@@ -1,4 +1,4 @@
-//! The sessions: those that go on, those that ended last, and under which key each is found.
+//! State of the intents API: active sessions, recently ended ones, and the key of each.
 
 mod apply;
 

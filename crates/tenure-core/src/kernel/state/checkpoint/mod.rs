@@ -1,36 +1,35 @@
-//! The state as bytes and back, for checkpoints.
+//! Checkpoints: the state as bytes, and back.
 //!
-//! One state has one form: it depends neither on the hash seed nor on where things came to lie in memory, so
-//! that the checkpoints of two replicas can be compared by their hash. Numbers are varints of the shortest
-//! form, texts have their length before them, lists their count.
+//! One state has one form: it depends neither on the hash seed nor on the memory layout, so that the checkpoints of two
+//! replicas can be compared by their hash. Numbers are varints of the shortest form; texts have their length before them,
+//! lists their count.
 //!
 //! | part | form |
 //! |---|---|
 //! | version | one byte |
-//! | head | now; whether there is a clock, and that; the last fence and ticket; whether grants were held back, and until when |
+//! | head | now; whether there is a clock, and its reading; the last fence and ticket; whether grants are held back after a restore, and until when |
 //! | principals | each name, ascending |
 //! | leases | by fence: its distance from the one before, holder, resource, terms |
 //! | waits | by ticket: its distance from the one before, holder, since when, for how long, requests |
-//! | resting holders | oldest rest first: name, principal, since when |
-//! | keys | for each principal, by key: key, body, 0 and the ticket or the count and the fences; from when on it is forgotten if none of these lives |
+//! | idle holders | longest idle first: name, principal, since when |
+//! | keys | for each principal, by key: key, body, 0 and the ticket or the count and the fences; the tick at which it is forgotten, if none of these is active |
 //! | ended leases | in the order of their ends: fence, resource, holder, principal, terms, when and how it ended |
+//! | intents | the revision, active sessions by name, ended ones by end |
+//! | agents | agents by name, waiting agents oldest first, leases that were touched |
+//! | work | the authority of active leases by fence, then of ended ones |
+//! | files | sessions by name, tickets and reports by number, uncommitted files |
 //!
-//! | intents | the number of changes, sessions that run by their names, ended ones by their ends |
-//! | agents | agents by their names, waiting agents oldest first, leases that were touched |
-//! | work | the authority of live leases by fence, then of ended ones |
-//! | files | sessions by their names, tickets and reports by their numbers, files left without a commit |
+//! A request has the count of its alternatives, and these, between its resource and the rest. A key of a spend has 0, 0, the
+//! lease, and the budget that remained.
 //!
-//! A request names the count of its other resources, and these, between its resource and the rest. A key may lead to what was
-//! spent: 0, 0, the lease, and what was left.
+//! A holder is 0, its name and its principal where it first appears, and its number from 1 afterwards; so is a resource,
+//! without a principal. A principal is its number from 0. Past ticks are counted back from now. In ended leases, holders and
+//! resources are names: the state may have no other entry for them.
 //!
-//! A holder is 0, its name and its principal where it first appears, and its number from 1 afterwards; so is a
-//! resource, without a principal. A principal is its number from 0. Ticks that have passed are counted back
-//! from now. In ended leases, holders and resources are names: they may be forgotten otherwise.
-//!
-//! What follows from the rest is left out, so that it cannot contradict it: counts, indexes, and the key of a
-//! lease or a wait, which is the one that leads there. So are the numbers of rests, of which only the order
-//! matters, and the queue of keys to be forgotten: between two events it holds each key that has a tick
-//! to be forgotten at, once, and keys of one tick are forgotten together.
+//! Derived values are left out, so that they cannot contradict the rest: counts, indexes, and the key of a lease or a wait,
+//! which is the one that leads there. So are the numbers of idle holders, of which only the order matters, and the queue of
+//! keys to be forgotten: between two events it holds each key that has a tick to be forgotten at, once, and keys of one tick
+//! are forgotten together.
 
 pub(in crate::kernel) mod bytes;
 pub(in crate::kernel) mod decode;

@@ -1,4 +1,4 @@
-//! Names that say whose they are, and files that must not stay.
+//! Canaries: files and sessions of the doctor, named so that they are recognized; no file outlives it.
 
 use std::fs;
 use std::fs::File;

@@ -1,4 +1,4 @@
-//! The gate: what the system has for it, and a canary for real.
+//! The guard: what the system supports, and a real canary.
 
 use std::collections::HashSet;
 use std::fs;

@@ -1,12 +1,16 @@
 //! `tenure doctor`.
 //!
 //! ```text
-//! env       working tree, home and program      fake_agent     a process that is named like an agent
-//! canary    files whose names say their owner   canary_holder  a session of the doctor that holds a canary
-//! canary_payload, hook_response, invoke   what agents send to their hooks, and what they make of the response
-//! server, agent_hooks, codex_trust, gemini_trust, shell, guard_checks, git_hooks,
-//! watch_coverage   one kind of check each
-//! hook_program   whether a program exists       check          findings, and how they are shown
+//! check         findings, and how they are shown
+//! canary        files and sessions of the doctor
+//! fake_agent    a process with the name of an agent
+//! invoke        runs hooks as an agent does, and reads their responses
+//! server        check of this machine's server
+//! agent_hooks   checks of the hooks of an agent, and of git
+//! codex_trust   check whether Codex trusts the hooks
+//! gemini_trust  check whether Gemini CLI trusts the folder
+//! shell         check of an agent's shell
+//! guard_checks  checks of the guard, and of the audit's watches
 //! ```
 
 mod agent_hooks;

@@ -1,4 +1,4 @@
-//! The shell of an agent: whether what its commands write is asked for.
+//! The shell of an agent: whether its commands need leases for what they write.
 
 use std::path::{Path, PathBuf};
 

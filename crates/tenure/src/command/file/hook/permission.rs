@@ -1,4 +1,4 @@
-//! Asks whether an agent may change files, and waits for the one retry where somebody else has them.
+//! Acquires files for an agent, and waits for the one retry if another session holds them.
 
 use std::path::PathBuf;
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! For whom a hook speaks, and what the server is told.
+//! Requests of a hook, and the caller that they name.
 
 use std::path::Path;
 use std::time::Duration;

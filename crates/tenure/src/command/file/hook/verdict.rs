@@ -1,4 +1,4 @@
-//! What the server said, as the agent and its model are told.
+//! The server's response, as the agent and its model receive it.
 
 use jiff::{SignedDuration, Timestamp};
 use tenure_api::{FileAcquireRequest, FileVerdict, FileVerdictKind};

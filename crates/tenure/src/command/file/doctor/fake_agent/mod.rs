@@ -1,7 +1,7 @@
-//! A process that is called like an agent, and runs what that agent would run.
+//! A process with the name of an agent, which runs what that agent would run.
 //!
-//! Whoever asks for a file is the agent's process above it. So a canary that is fired from here belongs to a process of our
-//! own, whoever started the doctor: it is nobody else's session, and it ends with us.
+//! A request for a file is attributed to the agent's process above it. So a canary that runs from here belongs to a process
+//! of the doctor, whatever started the doctor: it is part of no other session, and ends with the doctor.
 
 use std::io;
 use std::io::{BufRead as _, BufReader, Write as _};
