@@ -462,14 +462,14 @@ mod tests {
         #[serde(default)]
         is_on: bool,
         #[serde(default)]
-        inner: Vec<Inner>,
+        parts: Vec<Part>,
         #[serde(default)]
         labels: BTreeMap<String, String>,
     }
 
     #[derive(Debug, PartialEq, Deserialize)]
     #[serde(deny_unknown_fields)]
-    struct Inner {
+    struct Part {
         kind: Kind,
     }
 
@@ -493,10 +493,10 @@ mod tests {
             assert_eq!(read::<Value>(text.as_bytes()), Ok(expected));
         }
         let sample =
-            read::<Sample>(br#"{"name":"a\n","ttlMs":7,"inner":[{"kind":"two"}],"labels":{"a":"b"}}"#)
+            read::<Sample>(br#"{"name":"a\n","ttlMs":7,"parts":[{"kind":"two"}],"labels":{"a":"b"}}"#)
                 .unwrap();
         assert_eq!(
-            (sample.name.as_str(), sample.ttl_ms, &sample.inner[0].kind),
+            (sample.name.as_str(), sample.ttl_ms, &sample.parts[0].kind),
             ("a\n", Some(7), &Kind::Two)
         );
         assert_eq!(sample.labels["a"], "b");
@@ -546,11 +546,11 @@ mod tests {
         assert_eq!(error(r#"{"name":"a","small":-1}"#), "small: must be a whole number from 0 to 255");
         assert_eq!(error(r#"{"name":"a","small":1.5}"#), "small: must be a whole number from 0 to 255");
         assert_eq!(error(r#"{"name":"a","isOn":1}"#), "isOn: must be true or false");
-        assert_eq!(error(r#"{"name":"a","inner":{}}"#), "inner: must be an array");
-        assert_eq!(error(r#"{"name":"a","inner":[{"kind":"one"},{}]}"#), "inner[1].kind: is missing");
+        assert_eq!(error(r#"{"name":"a","parts":{}}"#), "parts: must be an array");
+        assert_eq!(error(r#"{"name":"a","parts":[{"kind":"one"},{}]}"#), "parts[1].kind: is missing");
         assert_eq!(
-            error(r#"{"name":"a","inner":[{"kind":"x"}]}"#),
-            "inner[0].kind: must be one of `one`, `two`"
+            error(r#"{"name":"a","parts":[{"kind":"x"}]}"#),
+            "parts[0].kind: must be one of `one`, `two`"
         );
         assert_eq!(error(r#"{"name":"a","labels":{"b":1}}"#), "labels.b: must be a string");
         assert_eq!(error(r#"{"name":"a","ttl":1}"#), "\"ttl\": is not a field of this request; leave it out");
@@ -565,8 +565,8 @@ mod tests {
             format!(r#"{{"name":"a","ttlMs":"{secret}"}}"#),
             format!(r#"{{"name":"a","small":"{secret}"}}"#),
             format!(r#"{{"name":"a","isOn":"{secret}"}}"#),
-            format!(r#"{{"name":"a","inner":"{secret}"}}"#),
-            format!(r#"{{"name":"a","inner":[{{"kind":"{secret}"}}]}}"#),
+            format!(r#"{{"name":"a","parts":"{secret}"}}"#),
+            format!(r#"{{"name":"a","parts":[{{"kind":"{secret}"}}]}}"#),
             format!(r#"{{"name":"a","labels":{{"{secret}":1}}}}"#),
             format!(r#"{{"{secret}":1,"{secret}":1}}"#),
             format!(r#"{{"name":"{secret}"#),
