@@ -31,6 +31,7 @@ use std::process::ExitCode;
 
 use clap::Parser as _;
 use tokio::runtime::{Builder, Runtime};
+use tokio::signal::unix::{SignalKind, signal};
 
 use crate::cli::Options;
 use crate::error::{BenchError, IoContext as _};
@@ -54,12 +55,14 @@ fn main() -> ExitCode {
 /// Measures, and shows what was measured. Returns the rows that failed.
 fn measure(options: &Options) -> Result<Vec<String>, BenchError> {
     let report = runtime(options)?.block_on(async {
+        let interrupted =
+            || BenchError::environment("interrupted", "nothing was written; the servers were ended");
+        let mut terminate = signal(SignalKind::terminate()).while_trying("handling SIGTERM")?;
         tokio::select! {
             report = runner::run(options) => report,
             // Dropping the run ends every server that it started.
-            _ = tokio::signal::ctrl_c() => {
-                Err(BenchError::environment("interrupted", "nothing was written; the servers were ended"))
-            }
+            _ = tokio::signal::ctrl_c() => Err(interrupted()),
+            _ = terminate.recv() => Err(interrupted()),
         }
     })?;
     let text = if options.json { report.json() } else { report.page(false) };

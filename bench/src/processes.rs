@@ -63,6 +63,11 @@ impl ServerProcess {
         ))
     }
 
+    /// The end of the server if it has ended, which explains every other failure.
+    pub fn explain(&mut self, failure: BenchError) -> BenchError {
+        self.check_running().err().unwrap_or(failure)
+    }
+
     /// The CPU time, so far, of the server and all its child processes.
     pub fn cpu_time(&self) -> Duration {
         cpu_time_of(&process_table(), self.child.id())

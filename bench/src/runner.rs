@@ -2,6 +2,9 @@
 
 use std::collections::BTreeMap;
 use std::io::{self, Write as _};
+use std::time::Duration;
+
+use tokio::time::timeout;
 
 use crate::cli::{Options, Section, Sizes};
 use crate::error::BenchError;
@@ -20,6 +23,11 @@ use crate::workload::keepalive::{self, KeepaliveMeasurement};
 use crate::workload::restart::{self, RestartMeasurement};
 use crate::workload::{RowMeasurement, handover as handovers};
 
+/// For connecting, and for the last responses, of a row whose measured time is known.
+const SPARE_ROW_TIME: Duration = Duration::from_secs(120);
+/// Longer than the largest sizes of the command line take on a slow machine.
+const MAX_ROW_TIME: Duration = Duration::from_secs(30 * 60);
+
 /// Measures everything that `options` ask for.
 pub async fn run(options: &Options) -> Result<BenchReport, BenchError> {
     let sizes = options.sizes();
@@ -32,7 +40,7 @@ pub async fn run(options: &Options) -> Result<BenchReport, BenchError> {
     let mut session = BenchSession::plan(options, sizes, launcher);
     // A missing program is found before an hour of measurement.
     let servers = session.server_facts()?;
-    let machine = MachineFacts::read(&session.launcher.data)?;
+    let machine = MachineFacts::read(&session.launcher.data).await?;
     for run in 1..=session.sizes.runs {
         session.progress.run = run;
         session.run_peers().await?;
@@ -118,18 +126,23 @@ impl BenchSession {
         for kind in self.peer_kinds() {
             servers.insert(kind, self.launcher.start(kind).await?);
         }
-        let find = |system: System| &servers[&system.server()];
+        let row_time = self.sizes.warm_up + self.sizes.measured_time + SPARE_ROW_TIME;
         for (number, (system, depth, runs)) in self.cycle.iter_mut().enumerate() {
             let Depth { in_flight, per_write } = *depth;
             self.progress.begin(&format!("{}, {in_flight} in flight, {per_write} per write", system.label()));
-            let measured =
-                cycle::run(*system, find(*system), *depth, &self.sizes, &format!("r{number}")).await;
+            let server = started(&mut servers, *system)?;
+            let label = format!("r{number}");
+            let measured = limit(cycle::run(*system, server, *depth, &self.sizes, &label), row_time).await;
+            let measured = measured.map_err(|error| server.process.explain(error));
             let summary = |run: &RowMeasurement| format!("{} per second", thousands(run.per_second()));
             runs.push(self.progress.end(measured, summary));
         }
         for (number, (system, _, runs)) in self.handovers.iter_mut().enumerate() {
             self.progress.begin(&format!("handovers, {}", system.label()));
-            let measured = handover::run(*system, find(*system), &self.sizes, &format!("h{number}")).await;
+            let server = started(&mut servers, *system)?;
+            let label = format!("h{number}");
+            let measured = limit(handover::run(*system, server, &self.sizes, &label), row_time).await;
+            let measured = measured.map_err(|error| server.process.explain(error));
             let summary = |run: &HandoverMeasurement| {
                 format!("{} per second, fairness {:.3}", thousands(run.handovers.per_second()), run.fairness)
             };
@@ -143,7 +156,7 @@ impl BenchSession {
         for (ends, runs) in &mut self.expiry {
             self.progress.begin(&format!("expiry, {}", ends.name()));
             let server = self.launcher.start(ServerKind::Tenure).await?;
-            let measured = expiry::run(&server, &self.sizes, *ends).await;
+            let measured = limit(expiry::run(&server, &self.sizes, *ends), MAX_ROW_TIME).await;
             let summary = |run: &ExpiryMeasurement| {
                 format!("p99 {} late", time(run.lateness.percentile(99.0).as_secs_f64() * 1e6))
             };
@@ -152,7 +165,7 @@ impl BenchSession {
         if let Some(runs) = &mut self.keepalive {
             self.progress.begin("keep-alive");
             let server = self.launcher.start(ServerKind::Tenure).await?;
-            let measured = keepalive::run(&server, &self.sizes).await;
+            let measured = limit(keepalive::run(&server, &self.sizes), MAX_ROW_TIME).await;
             let summary = |run: &KeepaliveMeasurement| {
                 format!("{:.1} % of a core", run.renewals.server_cpu_share() * 100.0)
             };
@@ -161,7 +174,7 @@ impl BenchSession {
         if let Some(runs) = &mut self.restart {
             self.progress.begin("memory and restart");
             let server = self.launcher.start(ServerKind::Tenure).await?;
-            let measured = restart::run(server, &self.sizes).await;
+            let measured = limit(restart::run(server, &self.sizes), MAX_ROW_TIME).await;
             let summary = |run: &RestartMeasurement| {
                 format!("{:.0} bytes per lease, ready after {:?}", run.bytes_per_lease, run.ready_after)
             };
@@ -196,6 +209,26 @@ impl BenchSession {
             servers,
         }
     }
+}
+
+fn started(
+    servers: &mut BTreeMap<ServerKind, RunningServer>,
+    system: System,
+) -> Result<&mut RunningServer, BenchError> {
+    let problem =
+        || BenchError::environment(format!("{} was not started", system.label()), "report this defect");
+    servers.get_mut(&system.server()).ok_or_else(problem)
+}
+
+/// Fails a row that does not end.
+async fn limit<T>(
+    row: impl Future<Output = Result<T, BenchError>>,
+    max_time: Duration,
+) -> Result<T, BenchError> {
+    timeout(max_time, row).await.unwrap_or_else(|_| {
+        let problem = format!("no end within {} s", max_time.as_secs());
+        Err(BenchError::environment(problem, "look at the server by hand, or choose smaller sizes"))
+    })
 }
 
 impl Ends {

@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use rustix::process::Signal;
 use tempfile::TempDir;
+use tokio::time::{sleep, timeout};
 
 use super::{ServerKind, etcd, nats, postgres, redis, tenure, zookeeper};
 use crate::clock::Instant;
@@ -18,6 +19,8 @@ use crate::wire::Endpoint;
 /// How long a server may take until it answers.
 const START_TIMEOUT: Duration = Duration::from_secs(60);
 const START_POLL_INTERVAL: Duration = Duration::from_millis(5);
+/// For one attempt. ZooKeeper accepts connections before it is ready, and never answers these.
+const ATTEMPT_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Where the programs are that are not found through PATH, and where data directories go.
 #[derive(Debug, Clone)]
@@ -61,24 +64,32 @@ impl RunningServer {
         Ok((server, started.elapsed()))
     }
 
-    /// Waits until the server answers, and creates what clients need.
     async fn wait_until_ready(&mut self) -> Result<(), BenchError> {
         let started = Instant::now();
         loop {
             self.process.check_running()?;
-            let prepared = match self.kind {
-                ServerKind::Tenure => tenure::prepare(self).await,
-                ServerKind::Etcd => etcd::prepare(self).await,
-                ServerKind::Redis => redis::prepare(self).await,
-                ServerKind::Postgres => postgres::prepare(self).await,
-                ServerKind::Nats => nats::prepare(self).await,
-                ServerKind::Zookeeper => zookeeper::prepare(self).await,
+            let prepared = timeout(ATTEMPT_TIMEOUT, self.prepare()).await;
+            let failure = match prepared {
+                Ok(Ok(())) => return Ok(()),
+                Ok(Err(error)) => error,
+                Err(_) => BenchError::unexpected("the first request", "no response"),
             };
-            match prepared {
-                Ok(()) => return Ok(()),
-                Err(error) if started.elapsed() > START_TIMEOUT => return Err(error),
-                Err(_) => tokio::time::sleep(START_POLL_INTERVAL).await,
+            if started.elapsed() > START_TIMEOUT {
+                return Err(failure);
             }
+            sleep(START_POLL_INTERVAL).await;
+        }
+    }
+
+    /// Succeeds once the server answers, and creates what clients need.
+    async fn prepare(&mut self) -> Result<(), BenchError> {
+        match self.kind {
+            ServerKind::Tenure => tenure::prepare(self).await,
+            ServerKind::Etcd => etcd::prepare(self).await,
+            ServerKind::Redis => redis::prepare(self).await,
+            ServerKind::Postgres => postgres::prepare(self).await,
+            ServerKind::Nats => nats::prepare(self).await,
+            ServerKind::Zookeeper => zookeeper::prepare(self).await,
         }
     }
 }

@@ -63,9 +63,8 @@ pub async fn acquire(
     }
     let mut clients = Vec::new();
     while let Some(joined) = acquiring.join_next().await {
-        let joined = joined.map_err(|error| {
-            BenchError::environment(error.to_string(), "report this as a defect of the benchmark")
-        })?;
+        let joined =
+            joined.map_err(|error| BenchError::environment(error.to_string(), "report this defect"))?;
         clients.push(joined?);
     }
     Ok(clients)
