@@ -1,5 +1,6 @@
 //! The report for people: a page of Markdown tables, and its plots.
 
+use crate::machine::IDLE_SHARE;
 use crate::plot::{Bar, BarGroup, bar_chart};
 use crate::report::{
     BenchReport, CycleRow, ExpiryFigures, Figures, KeepaliveFigures, OperationFigures, RestartFigures,
@@ -134,10 +135,11 @@ impl BenchReport {
         if self.sizes.is_quick {
             text.push_str("\n**A quick run with small sizes: these figures are no results.**\n");
         }
-        if !machine.is_idle() {
-            let load = machine.load_average;
+        let other = self.largest_other_share();
+        if other > IDLE_SHARE {
+            let other = percent(other);
             text.push_str(&format!(
-                "\n**The machine was not idle (load {load:.1}): these figures are no results.**\n"
+                "\n**The machine was not idle: other programs used up to {other} of the cores. These figures are no results.**\n"
             ));
         }
         text.push_str("\n| server | version | settings |\n|---|---|---|\n");
@@ -362,6 +364,7 @@ mod tests {
             server_cpu_per_operation: spread(12.0),
             client_cpu_per_operation: spread(4.0),
             client_cpu_share: spread(0.5),
+            other_cpu_share: spread(0.0),
         };
         let depth = Depth { in_flight: 16, per_write: 1 };
         CycleRow { system, depth, figures: Figures::Measured(figures) }

@@ -76,6 +76,8 @@ pub struct OperationFigures {
     pub client_cpu_per_operation: Spread,
     /// Of one core; near 1 for each thread, the load generator is the limit and not the server.
     pub client_cpu_share: Spread,
+    /// Of all cores, by other programs and by the kernel's own threads.
+    pub other_cpu_share: Spread,
 }
 
 #[derive(Serialize)]
@@ -161,6 +163,7 @@ impl OperationFigures {
             server_cpu_per_operation: spread(runs, |run| run.server_cpu_per_operation()),
             client_cpu_per_operation: spread(runs, |run| run.client_cpu_per_operation()),
             client_cpu_share: spread(runs, |run| run.client_cpu.as_secs_f64() / run.elapsed.as_secs_f64()),
+            other_cpu_share: spread(runs, RowMeasurement::other_cpu_share),
         }
     }
 }
@@ -231,6 +234,15 @@ impl BenchReport {
         cycle.chain(handovers).chain(expiry).chain(keepalive).chain(restart).collect()
     }
 
+    /// The part of the cores that other programs used: right before the measurement, or in a row.
+    pub fn largest_other_share(&self) -> f64 {
+        let cycle = self.cycle.iter().filter_map(|row| row.figures.measured());
+        let handovers = self.handovers.iter().filter_map(|row| Some(&row.figures.measured()?.handovers));
+        let keepalive = self.keepalive.iter().filter_map(|figures| Some(&figures.measured()?.renewals));
+        let shares = cycle.chain(handovers).chain(keepalive).map(|figures| figures.other_cpu_share.median);
+        shares.fold(self.machine.busy_share, f64::max)
+    }
+
     pub fn json(&self) -> String {
         serde_json::to_string_pretty(self).expect("texts and numbers can be written as JSON")
     }
@@ -250,6 +262,7 @@ mod tests {
             elapsed,
             server_cpu: Duration::from_millis(30),
             client_cpu: Duration::from_secs(1),
+            machine_cpu: Duration::from_millis(1_130),
         }
     }
 

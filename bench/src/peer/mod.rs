@@ -100,13 +100,17 @@ impl System {
                  synced; a grant has a fence and a queue behind it"
             }
             Self::TenureSocket => {
-                "the same as `POST /v1/leases…`, HTTP/1.1 with keep-alive over the Unix socket"
+                "`POST /v1/leases` and the routes of a lease, HTTP/1.1 with keep-alive over the Unix socket: decided, signed, \
+                 appended to the audited ledger and synced"
             }
-            Self::TenureHttp => "the same as `POST /v1/leases…`, HTTP/1.1 with keep-alive over TCP",
+            Self::TenureHttp => {
+                "`POST /v1/leases` and the routes of a lease, HTTP/1.1 with keep-alive over TCP: decided, signed, appended \
+                 to the audited ledger and synced"
+            }
             Self::Etcd => {
                 "JSON gateway under `/v3`, HTTP/1.1 with keep-alive: acquire is two requests, lease grant and a transaction \
                  that puts the key if it is absent; renew is a keep-alive, which etcd holds in memory and does not sync; \
-                 release revokes the lease, which deletes the key"
+                 release revokes the lease, which deletes the key; the gateway's translation to gRPC is part of the CPU time"
             }
             Self::Redis => {
                 "`SET key token NX PX`; a script compares the token and runs `PEXPIRE`, or `DEL`; no signature, no queue, \
@@ -118,7 +122,7 @@ impl System {
             }
             Self::Nats => {
                 "JetStream KV: acquire is two requests, a read of the last message and a put that expects its sequence; \
-                 renew and release are puts that expect the sequence; every put has a TTL; no queue, no signature"
+                 renew and release are puts that expect the sequence; the first two have a TTL; no queue, no signature"
             }
             Self::Zookeeper => {
                 "acquire creates an ephemeral node, release deletes it; renew is a ping of the session, which is held in \

@@ -16,6 +16,7 @@ use tokio::time::timeout;
 use crate::clock::{Instant, process_cpu_time};
 use crate::error::BenchError;
 use crate::latency::LatencyHistogram;
+use crate::machine::{busy_time, core_share};
 use crate::peer::launcher::RunningServer;
 
 /// A row whose connections do not end within this time after the measured time has failed.
@@ -45,6 +46,8 @@ pub struct RowMeasurement {
     pub elapsed: Duration,
     pub server_cpu: Duration,
     pub client_cpu: Duration,
+    /// Of all programs of the machine, these two among them.
+    pub machine_cpu: Duration,
 }
 
 impl RowMeasurement {
@@ -60,6 +63,12 @@ impl RowMeasurement {
     /// In microseconds.
     pub fn client_cpu_per_operation(&self) -> f64 {
         self.client_cpu.as_secs_f64() * 1e6 / (self.latency.count() as f64).max(1.0)
+    }
+
+    /// The part of the cores that neither the server nor the load generator used. The kernel's own threads are in it.
+    pub fn other_cpu_share(&self) -> f64 {
+        let other = self.machine_cpu.saturating_sub(self.server_cpu + self.client_cpu);
+        core_share(other, self.elapsed)
     }
 
     /// Of one core.
@@ -79,13 +88,15 @@ pub async fn measure<T: 'static>(
 ) -> Result<(RowMeasurement, Vec<T>), BenchError> {
     let mut done = Vec::new();
     wait_for(&mut connections, &mut done, warm_up).await?;
-    let (started, server_cpu, client_cpu) = (Instant::now(), server.process.cpu_time(), process_cpu_time());
+    let (started, machine_cpu) = (Instant::now(), busy_time());
+    let (server_cpu, client_cpu) = (server.process.cpu_time(), process_cpu_time());
     phase.0.store(MEASURED, Ordering::Relaxed);
     wait_for(&mut connections, &mut done, measured_time).await?;
     phase.0.store(STOPPED, Ordering::Relaxed);
     let elapsed = started.elapsed();
     let client_cpu = process_cpu_time().saturating_sub(client_cpu);
     let server_cpu = server.process.cpu_time().saturating_sub(server_cpu);
+    let machine_cpu = busy_time().saturating_sub(machine_cpu);
     wait_for(&mut connections, &mut done, STOP_TIMEOUT).await?;
     if !connections.is_empty() {
         let problem = format!("{} connections have no response", connections.len());
@@ -97,7 +108,7 @@ pub async fn measure<T: 'static>(
         latency.merge(&own);
         results.push(result);
     }
-    Ok((RowMeasurement { latency, elapsed, server_cpu, client_cpu }, results))
+    Ok((RowMeasurement { latency, elapsed, server_cpu, client_cpu, machine_cpu }, results))
 }
 
 /// Waits for `time`, or until every connection has ended.
@@ -108,9 +119,8 @@ async fn wait_for<T: 'static>(
 ) -> Result<(), BenchError> {
     let until_ended = async {
         while let Some(joined) = connections.join_next().await {
-            let result = joined.map_err(|error| {
-                BenchError::environment(error.to_string(), "report this as a defect of the benchmark")
-            })?;
+            let result =
+                joined.map_err(|error| BenchError::environment(error.to_string(), "report this defect"))?;
             done.push(result?);
         }
         Ok(())
