@@ -1,5 +1,7 @@
 //! The ledger in one directory: a log of our own in preallocated segments, nothing to install.
 //!
+//! Segments start at 1 MiB and double up to 16 MiB; the head of each says how large it is.
+//!
 //! ```text
 //! data/ lock                        who writes, by flock
 //!       identity                    which ledger, which epoch, on which machine
@@ -7,7 +9,7 @@
 //!       0000000000000002.segment
 //!       checkpoint-0000000000001234 what all events up to number 1234 add up to, signed
 //!       spare                       the next segment, filled with zeros already
-//!       reserve-1                   one more, for when the disk is full
+//!       reserve-1                   more, for when the disk is full; they grow with the number of leases
 //!       clean                       there only after an orderly end
 //! ```
 //!
@@ -23,6 +25,7 @@ mod checkpoint_files;
 mod copy;
 mod directory_disk;
 mod disk;
+mod file_sizes;
 mod identity;
 mod ledger;
 mod maintenance;
