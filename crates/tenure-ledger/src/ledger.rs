@@ -109,8 +109,10 @@ pub trait Ledger: Send {
         self.append_batch(&BatchBytes::new(first, records).with_signature(signature))
     }
 
-    /// What there is space for before the next append.
-    fn space_level(&self) -> SpaceLevel {
+    /// What there is space for before the next append, while there are `live` leases and waiters. All of them must be
+    /// able to end on a full disk, so a ledger that sets space aside for that grows it with their number, and has
+    /// [`SpaceLevel::Plenty`] only once it has.
+    fn space_level(&self, _live: usize) -> SpaceLevel {
         SpaceLevel::Plenty
     }
 

@@ -47,7 +47,7 @@ fn server_ledger(data: &Path, segment_size: u64) -> Arc<dyn LedgerStore> {
 
 /// The ledger in a directory.
 pub fn ledger_store(directory: &Path, segment_size: u64) -> EmbeddedStore {
-    let options = LedgerOptions { segment_size, reserve: 1 << 16, witness: None };
+    let options = LedgerOptions { segment_size, reserve: Some(1 << 16), witness: None };
     EmbeddedStore { directory: directory.to_owned(), options }
 }
 

@@ -112,7 +112,8 @@ impl Storage {
         hash_seed: HashSeed,
         log: &mut SimulationLog,
     ) -> Result<RecoveredLedger, OpenError> {
-        let options = LedgerOptions { segment_size: SEGMENT_SIZE, reserve: 4 * SEGMENT_SIZE, witness: None };
+        let options =
+            LedgerOptions { segment_size: SEGMENT_SIZE, reserve: Some(4 * SEGMENT_SIZE), witness: None };
         let mut recovery = EmbeddedRecovery::begin_on(Arc::new(self.disk.clone()), options)?;
         if let Some(damage) = recovery.warnings().first() {
             return Err(OpenError::Damaged(damage.clone()));
@@ -226,8 +227,8 @@ impl Storage {
         }
     }
 
-    pub fn space_level(&self) -> SpaceLevel {
-        self.ledger.as_ref().map_or(SpaceLevel::Plenty, Ledger::space_level)
+    pub fn space_level(&self, live: usize) -> SpaceLevel {
+        self.ledger.as_ref().map_or(SpaceLevel::Plenty, |ledger| ledger.space_level(live))
     }
 }
 

@@ -21,24 +21,25 @@ use crate::ledger::{Head, Ledger, LedgerMaintenance, LedgerReader, Seq, SpaceLev
 /// How a ledger is kept.
 #[derive(Debug, Clone)]
 pub struct LedgerOptions {
-    /// How large each file is.
+    /// The largest size of a segment. The first has 1 MiB, or this if it is less, and each has twice the size of the
+    /// one before.
     pub segment_size: u64,
-    /// How many bytes are kept for the ends of leases when the disk is full.
-    pub reserve: u64,
+    /// How many bytes are kept for the ends of leases when the disk is full. `None`: it grows with the number of
+    /// leases and waiters, from 4 MiB to 64 MiB.
+    pub reserve: Option<u64>,
     /// The folder, outside of the data directory, in which to remember how far it had come.
     pub witness: Option<PathBuf>,
 }
 
 impl Default for LedgerOptions {
     fn default() -> Self {
-        Self { segment_size: 16 << 20, reserve: 64 << 20, witness: None }
+        Self { segment_size: 16 << 20, reserve: None, witness: None }
     }
 }
 
 /// A ledger in one directory, open for writing.
 pub struct EmbeddedLedger {
     index: Arc<SegmentIndex>,
-    options: LedgerOptions,
     head: Head,
     current: Box<dyn DiskFile>,
     /// The segment that is written.
@@ -59,7 +60,6 @@ impl EmbeddedLedger {
 
     pub(crate) fn new(
         index: Arc<SegmentIndex>,
-        options: LedgerOptions,
         current: Box<dyn DiskFile>,
         offset: u64,
         witness: Option<WitnessFile>,
@@ -69,7 +69,7 @@ impl EmbeddedLedger {
         let segment = *content.segments.last().expect("an open ledger has a segment");
         let head = content.head;
         drop(content);
-        Self { index, options, head, current, segment, offset, witness, failed: false, _lock: lock }
+        Self { index, head, current, segment, offset, witness, failed: false, _lock: lock }
     }
 
     /// Ends without a doubt about the last record for the next start. A restored ledger belongs to this machine from
@@ -85,10 +85,10 @@ impl EmbeddedLedger {
         self.index.disk.replace(CLEAN_SHUTDOWN_FILE, clean_shutdown_marker(self.head).as_bytes())
     }
 
-    /// Goes on in the next file, which was filled with zeros beforehand.
-    fn rotate(&mut self) -> Result<(), AppendError> {
+    /// Goes on in the next file, which was filled with zeros beforehand, with a record of so many bytes.
+    fn rotate(&mut self, record_bytes: usize) -> Result<(), AppendError> {
         let in_doubt = |source| AppendError::OutcomeUnknown { at: Seq(self.head.seq.0 + 1), source };
-        let blank = match self.index.pool.take() {
+        let blank = match self.index.pool.take((SECTOR + record_bytes) as u64) {
             Ok(blank) => blank,
             Err(TakeError::NotCreated(error)) => return Err(no_space_or_unavailable(error)),
             Err(TakeError::InDoubt(error)) => {
@@ -97,9 +97,9 @@ impl EmbeddedLedger {
             }
         };
         let LedgerIdentity { ledger, epoch, .. } = self.index.identity;
-        let (number, size) = (self.segment.number + 1, self.options.segment_size);
+        let (number, size) = (self.segment.number + 1, blank.size);
         let head = SegmentHeader { ledger, epoch, number, after: self.head, size };
-        let file_result = create_segment(&*self.index.disk, blank, &head, &[]).map_err(in_doubt);
+        let file_result = create_segment(&*self.index.disk, blank.name, &head, &[]).map_err(in_doubt);
         self.failed |= file_result.is_err();
         let file = file_result?;
         (self.current, self.segment, self.offset) = (file, head, SECTOR as u64);
@@ -124,13 +124,13 @@ impl Ledger for EmbeddedLedger {
             return Ok(self.head);
         }
         let content = batch.as_slice();
-        let max_bytes = usize::try_from(self.options.segment_size).unwrap_or(usize::MAX) - SECTOR;
+        let max_bytes = usize::try_from(self.index.pool.sizes.max).unwrap_or(usize::MAX) - SECTOR;
         let (sectors, hash) = record::encode(content, self.head.hash)
             .filter(|(sectors, _)| sectors.len() <= max_bytes)
             .ok_or(AppendError::TooLarge { bytes: content.len(), max_bytes })?;
-        // The segment's own size: the configured one may have changed since it was begun.
+        // The segment's own size: each has another.
         if self.offset + sectors.len() as u64 > self.segment.size {
-            self.rotate()?;
+            self.rotate(sectors.len())?;
         }
         let written = self.current.write_at(&sectors, self.offset).and_then(|()| self.current.sync());
         if let Err(source) = written {
@@ -149,13 +149,18 @@ impl Ledger for EmbeddedLedger {
         Ok(self.head)
     }
 
-    fn space_level(&self) -> SpaceLevel {
-        self.index.pool.space_level(self.segment.size.saturating_sub(self.offset))
+    fn space_level(&self, live: usize) -> SpaceLevel {
+        if self.index.pool.plan_reserve(live) {
+            self.index.wake_maintenance();
+        }
+        self.index.pool.space_level(self.segment.size.saturating_sub(self.offset), live)
     }
 
-    /// A quarter of a segment: the registrar estimates the size of a batch, and one above the estimate must fit too.
+    /// A quarter of the largest segment, and half of the smallest file of the reserve: the registrar estimates the size
+    /// of a batch, and one above the estimate must fit too.
     fn max_batch_bytes(&self) -> u64 {
-        self.options.segment_size / 4
+        let sizes = self.index.pool.sizes;
+        (sizes.max / 4).min(sizes.min / 2)
     }
 
     fn reader(&self) -> Arc<dyn LedgerReader> {

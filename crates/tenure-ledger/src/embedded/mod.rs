@@ -1,5 +1,7 @@
 //! The ledger in one directory: a log in preallocated segments, with nothing to install.
 //!
+//! Segments start at 1 MiB and double up to 16 MiB; the head of each says how large it is.
+//!
 //! ```text
 //! data/ lock                        held by the writer (flock)
 //!       identity                    id of the ledger, its epoch and its machine
@@ -7,7 +9,7 @@
 //!       0000000000000002.segment
 //!       checkpoint-0000000000001234 the state after event 1234, signed
 //!       spare                       the next segment, filled with zeros already
-//!       reserve-1                   one more, for when the disk is full
+//!       reserve-1                   more, for when the disk is full; they grow with the number of leases
 //!       clean                       there only after a clean shutdown
 //! ```
 //!
@@ -23,6 +25,7 @@ mod checkpoint_files;
 mod copy;
 mod directory_disk;
 mod disk;
+mod file_sizes;
 mod identity;
 mod ledger;
 mod maintenance;

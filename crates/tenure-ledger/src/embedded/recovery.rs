@@ -9,13 +9,14 @@ use super::chain_verifier::ChainVerifier;
 use super::checkpoint_files::{self, CheckpointScan};
 use super::directory_disk::DirectoryDisk;
 use super::disk::{Disk, DiskFile, is_storage_full};
+use super::file_sizes::FileSizes;
 use super::identity::{LedgerIdentity, NO_MACHINE, this_machine};
 use super::ledger::{EmbeddedLedger, LedgerOptions};
 use super::reader::{SegmentIndex, SegmentIndexState};
 use super::record;
 use super::record::SECTOR;
 use super::segment::{Segment, SegmentHeader, SegmentReader};
-use super::segment_pool::{OVERSIZED_FILE, SegmentPool};
+use super::segment_pool::SegmentPool;
 use super::witness::{Witness, WitnessFile};
 use crate::batch::Batch;
 use crate::checkpoint::Checkpoint;
@@ -157,15 +158,16 @@ impl EmbeddedRecovery {
         // Always: a process that was killed may have left names that are not durable, and what is acknowledged from
         // here on rests on them.
         disk.sync()?;
-        let segment_pool = SegmentPool::scan(disk.clone(), options.segment_size, options.reserve)?;
         let mut segments = walk.segments;
+        let last_size = segments.last().map(|segment| segment.size);
+        let segment_pool = SegmentPool::scan(disk.clone(), FileSizes::new(&options), last_size)?;
         let (file, offset) = match last {
             Some(last) if was_clean || is_untouched(&last) || walk.ends_with_copied_record => {
                 (disk.open(&Segment::file_name(last.header.number))?, last.end)
             }
             last => {
                 let (segment, file, offset) =
-                    begin_after_unclean_shutdown(&*disk, &segment_pool, &identity, &options, last.as_ref())
+                    begin_after_unclean_shutdown(&*disk, &segment_pool, &identity, last.as_ref())
                         .map_err(|error| open_error(&*disk, error))?;
                 segments.push(segment);
                 (file, offset)
@@ -173,7 +175,7 @@ impl EmbeddedRecovery {
         };
         let state = SegmentIndexState { segments, head, checkpoints, has_work: true };
         let index = Arc::new(SegmentIndex::new(disk, identity, segment_pool, state));
-        Ok(EmbeddedLedger::new(index, options, file, offset, witness, lock))
+        Ok(EmbeddedLedger::new(index, file, offset, witness, lock))
     }
 }
 
@@ -277,7 +279,6 @@ fn begin_after_unclean_shutdown(
     disk: &dyn Disk,
     segment_pool: &SegmentPool,
     identity: &LedgerIdentity,
-    options: &LedgerOptions,
     last: Option<&Segment>,
 ) -> io::Result<(SegmentHeader, Box<dyn DiskFile>, u64)> {
     let number = last.map_or(1, |last| last.header.number + 1);
@@ -287,16 +288,10 @@ fn begin_after_unclean_shutdown(
         .and_then(|content| record::encode(content, after.hash));
     let copy = copy.map(|(sectors, _)| sectors).unwrap_or_default();
     // A copy must fit, also when the configured size has become smaller.
-    let size = options.segment_size.max((SECTOR + copy.len()) as u64);
+    let blank = segment_pool.take((SECTOR + copy.len()) as u64)?;
     let LedgerIdentity { ledger, epoch, .. } = *identity;
-    let head = SegmentHeader { ledger, epoch, number, after, size };
-    let blank = if size == options.segment_size {
-        segment_pool.take()?
-    } else {
-        disk.create_zeroed(OVERSIZED_FILE, size)?;
-        OVERSIZED_FILE
-    };
-    let file = create_segment(disk, blank, &head, &copy)?;
+    let head = SegmentHeader { ledger, epoch, number, after, size: blank.size };
+    let file = create_segment(disk, blank.name, &head, &copy)?;
     Ok((head, file, (SECTOR + copy.len()) as u64))
 }
 

@@ -7,13 +7,16 @@
 //! taken        one that is becoming a segment
 //! ```
 
+use std::collections::BTreeMap;
 use std::io;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 
 use parking_lot::Mutex;
 
 use super::disk::{Disk, is_storage_full};
+use super::file_sizes::{FileSizes, ReserveFiles};
+use super::record::SECTOR;
 use crate::ledger::SpaceLevel;
 
 const SPARE_FILE: &str = "spare";
@@ -21,36 +24,61 @@ const SPARE_FILE: &str = "spare";
 /// A blank file that is becoming a segment.
 const TAKEN_FILE: &str = "taken";
 
-/// A blank file for a record that is larger than segments are now.
-pub(crate) const OVERSIZED_FILE: &str = "larger";
+/// A blank file for a record that is larger than the next segment.
+const OVERSIZED_FILE: &str = "larger";
 
 /// The blank files of a ledger. Whoever makes one holds the lock meanwhile: the writer waits for it, instead of
 /// making another.
 #[derive(Debug)]
 pub(crate) struct SegmentPool {
     disk: Arc<dyn Disk>,
-    size: u64,
-    /// How many files of reserve there should be.
-    reserve: usize,
+    pub(crate) sizes: FileSizes,
     state: Mutex<PoolState>,
+    /// How large the reserve should be; 0 until it is known how many leases there are: until then it stays as it is.
+    planned_reserve: AtomicU64,
     /// What the content says of room: the writer asks after every batch, and must not wait for whoever makes a file.
     is_disk_full: AtomicBool,
     remaining_reserve: AtomicUsize,
+    /// For how many leases and waiters the reserve is large enough.
+    covered: AtomicU64,
 }
 
 #[derive(Debug)]
 struct PoolState {
     spare: SpareState,
-    /// Which files of the reserve are there, the last one is taken first.
-    reserve: Vec<usize>,
+    /// The size of the spare that is made next.
+    next_size: u64,
+    /// The sizes of the files of the reserve, by their numbers. The last one is taken first.
+    reserve: BTreeMap<usize, u64>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum SpareState {
-    Ready,
+    /// With this size.
+    Ready(u64),
     Missing,
     /// The last try found no room.
     NoSpace,
+}
+
+/// What to change so that the reserve is as planned.
+#[derive(Debug, Clone, Copy)]
+enum ReserveChange {
+    /// Make this file, in place of one of another size if there is one.
+    Make {
+        number: usize,
+        size: u64,
+    },
+    Remove {
+        number: usize,
+    },
+}
+
+/// A file of zeros that becomes a segment.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct BlankFile {
+    pub(crate) name: &'static str,
+    pub(crate) size: u64,
 }
 
 /// Why there is no blank file to write into.
@@ -71,29 +99,56 @@ impl From<TakeError> for io::Error {
 }
 
 impl SegmentPool {
-    /// The blank files that are there. Those of another size are not counted.
-    pub(crate) fn scan(disk: Arc<dyn Disk>, size: u64, reserve_bytes: u64) -> io::Result<SegmentPool> {
-        let reserve = usize::try_from(reserve_bytes.div_ceil(size)).unwrap_or(usize::MAX);
+    /// The blank files that are there, for a ledger whose last segment has the size `last_segment`.
+    pub(crate) fn scan(
+        disk: Arc<dyn Disk>,
+        sizes: FileSizes,
+        last_segment: Option<u64>,
+    ) -> io::Result<SegmentPool> {
+        let names = disk.list()?;
         // What a process did not live to finish takes room that others need.
-        for name in disk.list()?.iter().filter(|name| is_unfinished(name)) {
+        for name in names.iter().filter(|name| is_unfinished(name)) {
             disk.remove(name)?;
         }
-        let spare = if is_blank(&*disk, SPARE_FILE, size)? {
-            SpareState::Ready
-        } else {
-            // One that was begun and not named is not blank any more, and takes room that another one needs.
-            disk.remove(SPARE_FILE)?;
-            SpareState::Missing
-        };
-        let mut found = Vec::new();
-        for number in 1..=reserve {
-            if disk.length(&reserve_name(number))? == Some(size) {
-                found.push(number);
+        let spare = match disk.length(SPARE_FILE)? {
+            Some(size) if (sizes.min..=sizes.max).contains(&size) && is_blank(&*disk, SPARE_FILE)? => {
+                SpareState::Ready(size)
             }
+            _ => {
+                // One that was begun and not named is not blank any more, and takes room that another one needs.
+                disk.remove(SPARE_FILE)?;
+                SpareState::Missing
+            }
+        };
+        let mut reserve = BTreeMap::new();
+        for number in names.iter().filter_map(|name| parse_reserve_name(name)) {
+            let size = disk.length(&reserve_name(number))?.filter(|size| is_segment_size(*size));
+            reserve.extend(size.map(|size| (number, size)));
         }
-        let (is_disk_full, remaining_reserve) = (AtomicBool::new(false), AtomicUsize::new(found.len()));
-        let content = Mutex::new(PoolState { spare, reserve: found });
-        Ok(SegmentPool { disk, size, reserve, state: content, is_disk_full, remaining_reserve })
+        let planned = if sizes.has_growing_reserve() { 0 } else { sizes.reserve_for(0) };
+        let pool = SegmentPool {
+            disk,
+            sizes,
+            state: Mutex::new(PoolState { spare, next_size: sizes.next_segment(last_segment), reserve }),
+            planned_reserve: AtomicU64::new(planned),
+            is_disk_full: AtomicBool::new(false),
+            remaining_reserve: AtomicUsize::new(0),
+            covered: AtomicU64::new(0),
+        };
+        pool.publish_level(&pool.state.lock());
+        Ok(pool)
+    }
+
+    /// Plans a reserve for `live` leases and waiters. Returns whether the plan changed: then there is a reserve to
+    /// make. It becomes smaller only at the first call, after a start.
+    pub(crate) fn plan_reserve(&self, live: usize) -> bool {
+        let planned = self.planned_reserve.load(Ordering::Acquire);
+        let wanted = self.sizes.reserve_for(live);
+        let has_changed = self.sizes.has_growing_reserve() && (planned == 0 || wanted > planned);
+        if has_changed {
+            self.planned_reserve.store(wanted, Ordering::Release);
+        }
+        has_changed
     }
 
     /// Makes the next segment, if it is not there.
@@ -107,49 +162,98 @@ impl SegmentPool {
         let mut content = self.state.lock();
         // What there is room for, the next segment has first.
         self.ensure_spare(&mut content)?;
-        let Some(number) = (1..=self.reserve).find(|number| !content.reserve.contains(number)) else {
-            return Ok(true);
-        };
-        // Not under the lock: nobody takes what is not there yet, and the writer must not wait for it.
-        drop(content);
-        self.create_blank_file(&reserve_name(number))?;
-        let mut content = self.state.lock();
-        content.reserve.push(number);
-        content.reserve.sort_unstable();
-        self.publish_level(&content);
-        Ok(content.reserve.len() == self.reserve)
-    }
-
-    /// The name of a blank file to write into: the spare, or one of the reserve when none can be made. It has a name
-    /// of its own by then, for the next spare may be made at any moment.
-    pub(crate) fn take(&self) -> Result<&'static str, TakeError> {
-        let mut content = self.state.lock();
-        match self.ensure_spare(&mut content) {
-            Ok(()) => {
-                self.disk.rename(SPARE_FILE, TAKEN_FILE).map_err(TakeError::InDoubt)?;
-                content.spare = SpareState::Missing;
-                self.publish_level(&content);
+        match self.next_reserve_change(&content) {
+            None => return Ok(true),
+            Some(ReserveChange::Remove { number }) => {
+                self.disk.remove(&reserve_name(number))?;
+                content.reserve.remove(&number);
             }
-            Err(error) if is_storage_full(&error) => {
-                let number = content.reserve.pop().ok_or(TakeError::NotCreated(error))?;
-                self.publish_level(&content);
-                let renamed = self.disk.rename(&reserve_name(number), TAKEN_FILE);
-                // A file of the reserve is believed to be blank by its name: it must never be found under it again.
-                renamed.and_then(|()| self.disk.sync()).map_err(TakeError::InDoubt)?;
+            Some(ReserveChange::Make { number, size }) => {
+                // Not under the lock: nobody takes what is not there yet, and the writer must not wait for it.
+                drop(content);
+                let (name, unfinished) = (reserve_name(number), unfinished_name(&reserve_name(number)));
+                let created = self.disk.create_zeroed(&unfinished, size);
+                content = self.state.lock();
+                self.finish_blank_file(created, &unfinished, &name)?;
+                content.reserve.insert(number, size);
             }
-            Err(error) => return Err(TakeError::NotCreated(error)),
         }
-        Ok(TAKEN_FILE)
+        self.publish_level(&content);
+        let is_whole = self.next_reserve_change(&content).is_none();
+        if is_whole && self.sizes.has_growing_reserve() {
+            // Grants rest on the size of the reserve, also after a power cut.
+            self.disk.sync()?;
+        }
+        Ok(is_whole)
     }
 
-    /// What there is room for, when `left` bytes are left in the current segment.
-    pub(crate) fn space_level(&self, remaining_in_segment: u64) -> SpaceLevel {
+    /// A blank file for a segment that begins with a record of so many bytes, its own head included: the spare, or
+    /// one of the reserve when none can be made. It has a name of its own by then, for the next spare may be made at
+    /// any moment.
+    pub(crate) fn take(&self, required: u64) -> Result<BlankFile, TakeError> {
+        let mut content = self.state.lock();
+        let blank = match self.take_or_create(&mut content, required) {
+            Err(TakeError::NotCreated(error)) if is_storage_full(&error) => {
+                self.take_reserve(&mut content, required, error)?
+            }
+            taken => taken?,
+        };
+        content.next_size = self.sizes.next_segment(Some(blank.size));
+        Ok(blank)
+    }
+
+    fn take_or_create(&self, content: &mut PoolState, required: u64) -> Result<BlankFile, TakeError> {
+        let planned = match content.spare {
+            SpareState::Ready(size) => size,
+            SpareState::Missing | SpareState::NoSpace => content.next_size,
+        };
+        if planned < required {
+            let size = self.sizes.segment_that_holds(required, planned);
+            let created = self.disk.create_zeroed(OVERSIZED_FILE, size);
+            return match created {
+                Ok(()) => Ok(BlankFile { name: OVERSIZED_FILE, size }),
+                Err(error) => {
+                    // What it took is needed for something else.
+                    let _ = self.disk.remove(OVERSIZED_FILE);
+                    Err(TakeError::NotCreated(error))
+                }
+            };
+        }
+        self.ensure_spare(content).map_err(TakeError::NotCreated)?;
+        self.disk.rename(SPARE_FILE, TAKEN_FILE).map_err(TakeError::InDoubt)?;
+        content.spare = SpareState::Missing;
+        self.publish_level(content);
+        Ok(BlankFile { name: TAKEN_FILE, size: planned })
+    }
+
+    fn take_reserve(
+        &self,
+        content: &mut PoolState,
+        required: u64,
+        reason: io::Error,
+    ) -> Result<BlankFile, TakeError> {
+        let found = content.reserve.iter().rev().find(|(_, size)| **size >= required);
+        let (number, size) =
+            found.map(|(number, size)| (*number, *size)).ok_or(TakeError::NotCreated(reason))?;
+        content.reserve.remove(&number);
+        self.publish_level(content);
+        let renamed = self.disk.rename(&reserve_name(number), TAKEN_FILE);
+        // A file of the reserve is believed to be blank by its name: it must never be found under it again.
+        renamed.and_then(|()| self.disk.sync()).map_err(TakeError::InDoubt)?;
+        Ok(BlankFile { name: TAKEN_FILE, size })
+    }
+
+    /// What there is room for, when `remaining_in_segment` bytes are left in the current segment and there are `live`
+    /// leases and waiters.
+    pub(crate) fn space_level(&self, remaining_in_segment: u64, live: usize) -> SpaceLevel {
         let reserve = self.remaining_reserve.load(Ordering::Acquire);
         if !self.is_disk_full.load(Ordering::Acquire) {
-            SpaceLevel::Plenty
-        } else if reserve * 2 > self.reserve {
+            // If the disk filled up, leases that the reserve is too small for could not end.
+            let is_covered = (live as u64) < self.covered.load(Ordering::Acquire);
+            if is_covered { SpaceLevel::Plenty } else { SpaceLevel::EndsAndRenewals }
+        } else if reserve * 2 > self.sizes.reserve_files(self.planned_reserve.load(Ordering::Acquire)).count {
             SpaceLevel::EndsAndRenewals
-        } else if reserve > 0 || remaining_in_segment >= self.size / 4 {
+        } else if reserve > 0 || remaining_in_segment >= self.sizes.min / 4 {
             SpaceLevel::EndsOnly
         } else {
             SpaceLevel::Exhausted
@@ -159,16 +263,31 @@ impl SegmentPool {
     /// Whether there is something to make.
     pub(crate) fn is_incomplete(&self) -> bool {
         let content = self.state.lock();
-        content.spare != SpareState::Ready || content.reserve.len() < self.reserve
+        !matches!(content.spare, SpareState::Ready(_)) || self.next_reserve_change(&content).is_some()
+    }
+
+    fn next_reserve_change(&self, content: &PoolState) -> Option<ReserveChange> {
+        let planned = self.planned_reserve.load(Ordering::Acquire);
+        if planned == 0 {
+            return None;
+        }
+        let ReserveFiles { count, size } = self.sizes.reserve_files(planned);
+        let missing = (1..=count).find(|number| content.reserve.get(number) != Some(&size));
+        let surplus = || content.reserve.last_key_value().filter(|(number, _)| **number > count);
+        missing
+            .map(|number| ReserveChange::Make { number, size })
+            .or_else(|| surplus().map(|(number, _)| ReserveChange::Remove { number: *number }))
     }
 
     fn ensure_spare(&self, content: &mut PoolState) -> io::Result<()> {
-        if content.spare == SpareState::Ready {
+        if let SpareState::Ready(_) = content.spare {
             return Ok(());
         }
-        let made = self.create_blank_file(SPARE_FILE);
+        let unfinished = unfinished_name(SPARE_FILE);
+        let created = self.disk.create_zeroed(&unfinished, content.next_size);
+        let made = self.finish_blank_file(created, &unfinished, SPARE_FILE);
         content.spare = match &made {
-            Ok(()) => SpareState::Ready,
+            Ok(()) => SpareState::Ready(content.next_size),
             Err(error) if is_storage_full(error) => SpareState::NoSpace,
             Err(_) => SpareState::Missing,
         };
@@ -179,17 +298,16 @@ impl SegmentPool {
     fn publish_level(&self, content: &PoolState) {
         self.is_disk_full.store(content.spare == SpareState::NoSpace, Ordering::Release);
         self.remaining_reserve.store(content.reserve.len(), Ordering::Release);
+        let covered = self.sizes.covered_by(content.reserve.values().sum());
+        self.covered.store(covered, Ordering::Release);
     }
 
-    fn create_blank_file(&self, name: &str) -> io::Result<()> {
-        let unfinished = format!("{name}.new");
-        let made = self
-            .disk
-            .create_zeroed(&unfinished, self.size)
-            .and_then(|()| self.disk.rename(&unfinished, name));
+    /// Gives a blank file its name, or removes what is there of it.
+    fn finish_blank_file(&self, created: io::Result<()>, unfinished: &str, name: &str) -> io::Result<()> {
+        let made = created.and_then(|()| self.disk.rename(unfinished, name));
         if made.is_err() {
             // What it took is needed for something else.
-            let _ = self.disk.remove(&unfinished);
+            let _ = self.disk.remove(unfinished);
         }
         made
     }
@@ -199,13 +317,23 @@ fn is_unfinished(name: &str) -> bool {
     name.ends_with(".new") || [TAKEN_FILE, OVERSIZED_FILE].contains(&name)
 }
 
+fn unfinished_name(name: &str) -> String {
+    format!("{name}.new")
+}
+
 fn reserve_name(number: usize) -> String {
     format!("reserve-{number}")
 }
 
-fn is_blank(disk: &dyn Disk, name: &str, size: u64) -> io::Result<bool> {
-    if disk.length(name)? != Some(size) {
-        return Ok(false);
-    }
+fn parse_reserve_name(name: &str) -> Option<usize> {
+    let number = name.strip_prefix("reserve-")?.parse().ok()?;
+    (number > 0 && reserve_name(number) == name).then_some(number)
+}
+
+fn is_segment_size(size: u64) -> bool {
+    size > SECTOR as u64 && size.is_multiple_of(SECTOR as u64)
+}
+
+fn is_blank(disk: &dyn Disk, name: &str) -> io::Result<bool> {
     Ok(disk.read(name)?.is_some_and(|bytes| bytes.iter().all(|byte| *byte == 0)))
 }

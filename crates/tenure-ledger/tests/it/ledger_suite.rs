@@ -45,7 +45,7 @@ pub fn assert_conforms(make: impl Fn() -> Box<dyn LedgerStore>) {
 
 /// Small files, so that a few batches fill several.
 pub fn small_options() -> LedgerOptions {
-    LedgerOptions { segment_size: 4_096, reserve: 4 * 4_096, witness: None }
+    LedgerOptions { segment_size: 4_096, reserve: Some(4 * 4_096), witness: None }
 }
 
 /// An event that can be told from every other.
@@ -296,7 +296,7 @@ fn check_space(store: &dyn LedgerStore) {
     let maintenance = ledger.maintenance();
     for _ in 0..5 {
         maintenance.prepare_space().expect("there is space");
-        assert_eq!(ledger.space_level(), SpaceLevel::Plenty);
+        assert_eq!(ledger.space_level(0), SpaceLevel::Plenty);
         append_many(&mut *ledger, 10, 3);
     }
     assert!(ledger.max_batch_bytes() > 0);

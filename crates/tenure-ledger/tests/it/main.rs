@@ -9,6 +9,9 @@ mod expected_ledger;
 mod ledger_suite;
 mod read_only;
 mod reopen;
+mod reserve_growth;
+mod segment_crashes;
+mod segment_sizes;
 mod torn_writes;
 mod faulty {
     mod crashes;

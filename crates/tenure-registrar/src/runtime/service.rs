@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use tenure_core::kernel::{HashSeed, Limits};
 use tenure_ledger::signing::KeyFileError;
-use tenure_ledger::{Damage, LedgerRecovery, LedgerStore, OpenError, Seq};
+use tenure_ledger::{Damage, LedgerRecovery, LedgerStore, OpenError, Seq, SpaceLevel};
 use thiserror::Error;
 
 use super::clock::Clock;
@@ -76,6 +76,11 @@ impl RegistrarService {
         let key = Arc::new(key.finish_rotation(data)?);
         let settings = settings.with_max_batch_bytes(ledger.max_batch_bytes());
         let (maintenance, reader) = (ledger.maintenance(), ledger.reader());
+        if ledger.space_level(replay.state().live_count()) < SpaceLevel::Plenty {
+            // At the first start there is no reserve, and without one the first request is denied. If it cannot be
+            // made, the maintenance thread tries again and says so.
+            let _ = maintenance.prepare_space();
+        }
         let feed = Feed::new(reader.clone());
         let config = WriterConfig { replay, key: key.clone(), clock, settings, hash_seed };
         let before = config.replay.head().seq;

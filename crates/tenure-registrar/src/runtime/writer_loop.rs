@@ -66,7 +66,7 @@ impl WriterLoop {
             match carried {
                 EffectsOutcome::Continue(Some(write)) => carried = self.write(write),
                 EffectsOutcome::Continue(None) => {
-                    self.registrar.set_space_level(self.appender().ledger.space_level());
+                    self.registrar.set_space_level(self.space_level());
                     let patience = self.wake_timeout();
                     self.inbox.take(&*self.clock, patience, &mut self.pending);
                     if self.pending.is_closed && self.pending.requests.is_empty() {
@@ -135,7 +135,7 @@ impl WriterLoop {
                 Err(failure)
             }
         };
-        self.registrar.set_space_level(self.appender().ledger.space_level());
+        self.registrar.set_space_level(self.space_level());
         self.inbox.take(&*self.clock, Some(Duration::ZERO), &mut self.pending);
         let microseconds = self.pending.microseconds;
         let mut effects = self.feed();
@@ -209,7 +209,7 @@ impl WriterLoop {
         loop {
             let remaining = Duration::from_micros(until.saturating_sub(boot_microseconds()));
             self.inbox.take(&*self.clock, Some(remaining.max(SPACE_CHECK_INTERVAL)), &mut self.pending);
-            let has_space = self.appender().ledger.space_level() > SpaceLevel::Exhausted;
+            let has_space = self.space_level() > SpaceLevel::Exhausted;
             let reply = if has_space {
                 Reply::Unavailable
             } else {
@@ -236,6 +236,10 @@ impl WriterLoop {
             start_registrar(reader.ledger(), replay.into_state(), &*self.clock, self.settings)?;
         self.registrar = registrar;
         Ok(effects)
+    }
+
+    fn space_level(&self) -> SpaceLevel {
+        self.appender().ledger.space_level(self.registrar.state().live_count())
     }
 
     fn appender(&self) -> &Appender {

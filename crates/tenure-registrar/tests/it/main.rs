@@ -1,6 +1,7 @@
 //! One integration binary: what the single writer promises, from outside.
 
 mod clock_marks;
+mod footprint;
 mod harness;
 mod heartbeats;
 mod kill;

@@ -28,6 +28,12 @@ use crate::scenario::LEDGER;
 #[derive(Debug, Default)]
 pub struct ManualClock(AtomicU64);
 
+impl ManualClock {
+    pub fn advance(&self, by: Duration) {
+        self.0.fetch_add(u64::try_from(by.as_micros()).unwrap(), Ordering::SeqCst);
+    }
+}
+
 impl Clock for ManualClock {
     fn id(&self) -> Arc<str> {
         "hand".into()

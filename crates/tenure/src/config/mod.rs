@@ -113,7 +113,7 @@ fn ledger_options(sources: &MergedValues, folders: &Folders) -> Result<LedgerOpt
     };
     Ok(LedgerOptions {
         segment_size: sources.number_or("ledger.segment_size", default.segment_size)?,
-        reserve: sources.number_or("ledger.reserve", default.reserve)?,
+        reserve: sources.number("ledger.reserve")?,
         witness: Some(witness),
     })
 }

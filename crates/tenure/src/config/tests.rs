@@ -33,7 +33,7 @@ fn defaults_apply_without_flags_variables_or_file() {
     assert_eq!(found.data, Path::new("/home/somebody/.local/state/tenure"));
     let witness = Path::new("/home/somebody/.local/state/tenure-witness");
     assert_eq!(found.ledger.options.witness.as_deref(), Some(witness));
-    assert_eq!((found.ledger.options.segment_size, found.ledger.options.reserve), (16 << 20, 64 << 20));
+    assert_eq!((found.ledger.options.segment_size, found.ledger.options.reserve), (16 << 20, None));
     assert_eq!(found.routine, MaintenanceOptions::default());
     let found = configuration(&[], &[("XDG_STATE_HOME", "/var/state")], "").unwrap();
     assert_eq!(found.data, Path::new("/var/state/tenure"));

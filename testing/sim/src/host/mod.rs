@@ -125,7 +125,7 @@ impl ServerMachine {
         let microseconds = self.clock.microseconds(now);
         let Some(registrar) = &mut self.registrar else { return Ok(Vec::new()) };
         if let Some(storage) = &self.storage {
-            registrar.set_space_level(storage.space_level());
+            registrar.set_space_level(storage.space_level(registrar.state().live_count()));
         }
         let effects = registrar.step(input, microseconds);
         self.track_write(&effects);

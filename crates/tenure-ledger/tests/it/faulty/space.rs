@@ -20,7 +20,7 @@ fn ledger_on_full_disk(seed: u64) -> (FaultyDisk, ExpectedLedger, EmbeddedLedger
 fn fill(history: &mut ExpectedLedger, ledger: &mut EmbeddedLedger) -> Vec<SpaceLevel> {
     let mut levels = Vec::new();
     for _ in 0..1_000 {
-        let level = ledger.space_level();
+        let level = ledger.space_level(0);
         if levels.last() != Some(&level) {
             levels.push(level);
         }
@@ -50,7 +50,7 @@ fn space_level_falls_stepwise_and_appends_succeed_until_it_is_exhausted() {
     assert!(matches!(history.append(&mut ledger, 5), Err(AppendError::NoSpace)), "still no room");
     disk.set_capacity(Some(disk.used_bytes() + 20 * 4_096));
     ledger.maintenance().prepare_space().expect("there is room again");
-    assert_eq!(ledger.space_level(), SpaceLevel::Plenty);
+    assert_eq!(ledger.space_level(0), SpaceLevel::Plenty);
     assert_eq!(fill(&mut history, &mut ledger), ALL_LEVELS);
     drop(ledger);
     disk.set_capacity(None);
@@ -70,7 +70,7 @@ fn pruning_restores_the_space_level() {
     fill(&mut history, &mut ledger);
     assert!(prune(&ledger));
     ledger.maintenance().prepare_space().expect("there is room for all again");
-    assert_eq!(ledger.space_level(), SpaceLevel::Plenty);
+    assert_eq!(ledger.space_level(0), SpaceLevel::Plenty);
     history.append(&mut ledger, 5).expect("there is room");
     history.check(&ledger);
 }
@@ -120,7 +120,7 @@ fn a_crash_while_recovering_into_a_reserve_file_leaves_the_reserve_blank() {
         (0..2).flat_map(|at| (0..12).flat_map(move |again| (0..8).map(move |seed| (at, again, seed))))
     {
         let (disk, mut history, mut ledger) = ledger_on_full_disk(seed);
-        while ledger.space_level() == SpaceLevel::Plenty {
+        while ledger.space_level(0) == SpaceLevel::Plenty {
             history.append(&mut ledger, 1).expect("there is room");
             let _ = ledger.maintenance().prepare_space();
         }
@@ -161,7 +161,7 @@ fn repeated_restarts_on_a_full_disk_do_not_consume_the_reserve() {
 
 #[test]
 fn recovery_removes_unfinished_files() {
-    let options = || LedgerOptions { reserve: 8 * 4_096, ..small_options() };
+    let options = || LedgerOptions { reserve: Some(8 * 4_096), ..small_options() };
     for at in 0..32 {
         let (disk, mut history) = (FaultyDisk::new(at), ExpectedLedger::default());
         let mut ledger = history.open_and_check_with(&disk, options()).expect("there is room");

@@ -34,6 +34,11 @@ impl FileStore {
         self.sessions.is_empty()
     }
 
+    /// How many tickets go on.
+    pub(in crate::kernel) fn ticket_count(&self) -> usize {
+        self.tickets.len()
+    }
+
     pub(in crate::kernel) fn insert_session(&mut self, session: FileSession) {
         if let Some(parent) = &session.parent {
             self.children.entry(parent.clone()).or_default().insert(session.id.clone());
