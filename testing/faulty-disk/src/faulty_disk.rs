@@ -7,7 +7,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use parking_lot::{Mutex, MutexGuard};
-use tenure_ledger::embedded::{Disk, DiskFile};
+use tenure_ledger::embedded::{Disk, DiskFile, EmbeddedRecovery, LedgerOptions};
+use tenure_ledger::{LedgerRecovery, LedgerStore, OpenError};
 
 use super::directory_entries::{DirectoryChange, DirectoryEntries};
 use super::faults::{Faults, OperationOutcome, device_error, powered_off_error};
@@ -33,7 +34,19 @@ pub(crate) struct DiskState {
     pub(crate) is_locked: bool,
 }
 
+/// A ledger with the default options on this disk.
+impl LedgerStore for FaultyDisk {
+    fn open(&self) -> Result<Box<dyn LedgerRecovery>, OpenError> {
+        Ok(Box::new(EmbeddedRecovery::begin_on(Arc::new(self.clone()), LedgerOptions::default())?))
+    }
+}
+
 impl FaultyDisk {
+    /// The length of a file, if there is one.
+    pub fn file_length(&self, name: &str) -> io::Result<Option<u64>> {
+        Disk::length(self, name)
+    }
+
     /// An empty disk on which all goes well until it is told otherwise.
     pub fn new(seed: u64) -> FaultyDisk {
         Self::from_state(DiskState {

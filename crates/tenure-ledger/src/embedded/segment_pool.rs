@@ -143,10 +143,10 @@ impl SegmentPool {
     /// make. It becomes smaller only at the first call, after a start.
     pub(crate) fn plan_reserve(&self, live: usize) -> bool {
         let planned = self.planned_reserve.load(Ordering::Acquire);
-        let wanted = self.sizes.reserve_for(live);
-        let has_changed = self.sizes.has_growing_reserve() && (planned == 0 || wanted > planned);
+        let target = self.sizes.reserve_for(live);
+        let has_changed = self.sizes.has_growing_reserve() && (planned == 0 || target > planned);
         if has_changed {
-            self.planned_reserve.store(wanted, Ordering::Release);
+            self.planned_reserve.store(target, Ordering::Release);
         }
         has_changed
     }

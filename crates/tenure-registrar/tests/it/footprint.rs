@@ -15,11 +15,10 @@ use tenure_core::kernel::{
 };
 use tenure_core::lease::ReleaseReason;
 use tenure_faulty_disk::FaultyDisk;
-use tenure_ledger::embedded::{Disk as _, EmbeddedRecovery, EmbeddedStore, LedgerOptions};
-use tenure_ledger::{LedgerRecovery, LedgerStore, OpenError};
 use tenure_registrar::Reply;
 use tenure_registrar::runtime::{BootClock, RegistrarService, ServiceOptions};
 
+use crate::ledger_store::ledger_store;
 use crate::runtime::{ManualClock, acquire, granted_fence};
 
 const HOUR: TickDuration = TickDuration::from_secs(3_600);
@@ -41,12 +40,12 @@ fn wait_until(what: &str, mut is_reached: impl FnMut() -> bool) {
 }
 
 fn open_in(directory: &Path) -> RegistrarService {
-    let (store, clock) = (EmbeddedStore::new(directory), Arc::new(BootClock::new().unwrap()));
+    let (store, clock) = (ledger_store(directory, 16 << 20, None), Arc::new(BootClock::new().unwrap()));
     RegistrarService::open(directory, &store, ServiceOptions::default(), clock).unwrap()
 }
 
 #[test]
-fn an_empty_data_directory_takes_at_most_8_mb() {
+fn an_empty_data_directory_takes_8_mb_or_less() {
     let folder = tempfile::tempdir().unwrap();
     let service = open_in(folder.path());
     wait_until("the next segment and the reserve must be prepared", || {
@@ -64,17 +63,6 @@ fn the_first_request_after_the_first_start_is_granted() {
     let service = open_in(folder.path());
     granted_fence(service.handle().submit_and_wait(acquire("db", "ann", 60)));
     service.stop().unwrap();
-}
-
-/// A ledger with the default options on a disk that can fill up.
-#[derive(Debug)]
-struct FaultyStore(FaultyDisk);
-
-impl LedgerStore for FaultyStore {
-    fn open(&self) -> Result<Box<dyn LedgerRecovery>, OpenError> {
-        let disk = Arc::new(self.0.clone());
-        Ok(Box::new(EmbeddedRecovery::begin_on(disk, LedgerOptions::default())?))
-    }
 }
 
 /// A service on a disk that can fill up, with a clock that stands still until it is moved.
@@ -96,7 +84,7 @@ impl SmallDisk {
 
     /// The sizes of the files of the reserve, in MiB.
     fn reserve(&self) -> Vec<u64> {
-        let sizes = (1..).map(|number| self.disk.length(&format!("reserve-{number}")).unwrap());
+        let sizes = (1..).map(|number| self.disk.file_length(&format!("reserve-{number}")).unwrap());
         sizes.map_while(|size| size.map(|size| size >> 20)).collect()
     }
 
@@ -144,7 +132,7 @@ impl SmallDisk {
 }
 
 fn open(disk: &FaultyDisk, folder: &TempDir, clock: &Arc<ManualClock>) -> RegistrarService {
-    let store = FaultyStore(disk.clone());
+    let store = disk.clone();
     RegistrarService::open(folder.path(), &store, ServiceOptions::default(), clock.clone()).unwrap()
 }
 

@@ -221,9 +221,9 @@ impl KernelState {
 
     /// How many leases, waits and sessions there are. The end of each is an event.
     pub fn live_count(&self) -> usize {
-        let waits = self.queue_entries.len() + self.waiting_agent_counts().0 + self.files.ticket_count();
+        let waiting = self.queue_entries.len() + self.waiting_agent_counts().0 + self.files.ticket_count();
         let sessions = self.intent_sessions.active_count_and_size().0 + self.file_session_count();
-        self.leases.len() + waits + sessions
+        self.leases.len() + waiting + sessions
     }
 }
 
