@@ -2,13 +2,13 @@
 
 use tenure_core::kernel::{HashSeed, KernelState, Limits, Tick};
 
+use crate::checkpoint::damage as kernel_checkpoint_damage;
 use crate::checkpoint::round_trip::{check_same, save};
+use crate::files::encoding as kernel_files_encoding;
+use crate::intents::sessions_encoding as kernel_intent_sessions_encoding;
 use crate::scenario::ScenarioWorld;
 use crate::scenario_agents::parse_agent_command;
 use crate::work::fixture::{self as work, claim, claim_request, derive, key, release, spend, spend_request};
-use crate::checkpoint::damage as kernel_checkpoint_damage;
-use crate::files::encoding as kernel_files_encoding;
-use crate::intents::sessions_encoding as kernel_intent_sessions_encoding;
 
 /// A state with files as it was recorded when its form came to be, in hexadecimal digits.
 const RECORDED: &str = include_str!("../checkpoints.txt");
