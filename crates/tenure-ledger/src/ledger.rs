@@ -132,7 +132,7 @@ pub trait Ledger: Send {
 }
 
 /// What [`LedgerReader::read`] returns.
-pub type Batches = Box<dyn Iterator<Item = Result<Batch, ReadError>>>;
+pub type Batches = Box<dyn Iterator<Item = Result<Batch, ReadError>> + Send>;
 
 /// Reads what is durable, and nothing else, beside the writer and without waiting for it.
 ///
@@ -155,8 +155,13 @@ pub trait LedgerReader: Send + Sync {
     /// first that cannot be read: [`ReadError::OutOfRange`] where that was pruned.
     fn read(&self, after: Seq) -> Batches;
 
-    /// The newest checkpoint: what all events up to it add up to.
-    fn newest_checkpoint(&self) -> Result<Option<Checkpoint>, ReadError>;
+    /// The newest checkpoint without events after `at`: what all events up to it add up to.
+    fn checkpoint_before(&self, at: Seq) -> Result<Option<Checkpoint>, ReadError>;
+
+    /// The newest checkpoint.
+    fn newest_checkpoint(&self) -> Result<Option<Checkpoint>, ReadError> {
+        self.checkpoint_before(Seq(u64::MAX))
+    }
 }
 
 /// Looks after a ledger beside its writer. Nothing durable depends on it: without it an append or a start may take

@@ -148,8 +148,9 @@ impl LedgerReader for SharedLedger {
         self.state.lock().read(after)
     }
 
-    fn newest_checkpoint(&self) -> Result<Option<Checkpoint>, ReadError> {
-        Ok(self.state.lock().checkpoint.clone())
+    fn checkpoint_before(&self, at: Seq) -> Result<Option<Checkpoint>, ReadError> {
+        let checkpoint = self.state.lock().checkpoint.clone();
+        Ok(checkpoint.filter(|checkpoint| checkpoint.header.head.seq <= at))
     }
 }
 

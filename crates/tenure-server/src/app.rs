@@ -9,7 +9,7 @@ use tokio::sync::watch;
 
 use crate::agents::AgentSettings;
 use crate::control::ControlApi;
-use crate::engine::RegistrarHandle;
+use crate::engine::{RegistrarHandle, hash_seed};
 use crate::events::EventBuffer;
 use crate::explain::denial_log::DenialLog;
 use crate::files::FilesApi;
@@ -76,7 +76,9 @@ impl App {
         let metrics = Arc::new(Metrics::new());
         let intents = IntentsApi::new(intents, intent_secrets, registrar.view());
         let feed = registrar.event_feed();
-        let events = EventBuffer::new(feed, metrics.clone());
+        // The server does not start without random bytes.
+        let hash_seed = hash_seed().unwrap_or_default();
+        let events = EventBuffer::new(feed, registrar.view(), hash_seed, metrics.clone());
         // The event buffer comes last: a subscriber can read an event as soon as the buffer has it. By then the device
         // must have its new owner, guards must no longer rely on a lease that ended, and the event must be counted.
         // The others do not depend on each other.

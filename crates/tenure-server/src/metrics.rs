@@ -17,9 +17,8 @@ use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::registry::{Metric, Registry};
 use tenure_api::Code;
-use tenure_core::kernel::{AgentEvent, Event, IntentEvent, KernelState};
-use tenure_ledger::Seq;
-use tenure_registrar::runtime::Observer;
+use tenure_core::kernel::{AgentEvent, Event, IntentEvent};
+use tenure_registrar::runtime::{AppliedEvent, Observer};
 
 /// The name of every metric begins with this and an underscore.
 pub(crate) const PREFIX: &str = "tenure";
@@ -111,9 +110,9 @@ impl Metrics {
 }
 
 impl Observer for Metrics {
-    fn before_event(&self, _: Seq, event: &Event, _: &KernelState) {
+    fn event_applied(&self, applied: AppliedEvent<'_>) {
         self.events.inc();
-        let (counter, count) = match event {
+        let (counter, count) = match applied.event {
             Event::Intent(event) if matches!(**event, IntentEvent::Accepted(_)) => {
                 (&self.intents_accepted, 1)
             }

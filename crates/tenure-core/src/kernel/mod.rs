@@ -40,7 +40,7 @@ pub use lease::lease_request::{Alternatives, LeaseRequest};
 pub use outcome::{CommandOutcome, Decision, LeaseEnd, Rejection};
 pub use state::{
     ApplyError, ClockAnchor, ClockState, ComparableState, EndedLease, HashSeed, KernelState, LeaseView,
-    QueueTicketView, RestoreError,
+    QueueTicketView, Removed, RestoreError,
 };
 pub use work::{ClaimWork, DeriveLease, SpendBudget, WorkCommand, WorkEvent, WorkLease};
 

@@ -31,10 +31,10 @@ pub(crate) fn file_name(seq: Seq) -> String {
     format!("checkpoint-{:016}", seq.0)
 }
 
-/// The checkpoints on a disk. Only the newest that is whole is read whole.
-pub(crate) fn scan(disk: &dyn Disk, ledger: LedgerId) -> io::Result<CheckpointScan> {
+/// The checkpoints on a disk without events after `until`. Only the newest that is whole is read whole.
+pub(crate) fn scan(disk: &dyn Disk, ledger: LedgerId, until: Seq) -> io::Result<CheckpointScan> {
     let mut found = CheckpointScan::default();
-    for seq in list(disk)?.into_iter().rev() {
+    for seq in list(disk)?.into_iter().rev().filter(|seq| *seq <= until) {
         let (file, path) = (file_name(seq), disk.path(&file_name(seq)));
         let read = if found.newest.is_none() {
             let read = Checkpoint::read(disk.read(&file)?.unwrap_or_default());

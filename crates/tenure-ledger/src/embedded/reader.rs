@@ -8,6 +8,7 @@ use parking_lot::{Condvar, Mutex, MutexGuard};
 use super::checkpoint_files;
 use super::disk::Disk;
 use super::identity::LedgerIdentity;
+use super::record::{self, RecordScan, SECTOR};
 use super::segment::{Segment, SegmentHeader};
 use super::segment_pool::SegmentPool;
 use crate::batch::Batch;
@@ -36,8 +37,8 @@ impl LedgerReader for EmbeddedReader {
         pruned_through(&self.0)
     }
 
-    fn newest_checkpoint(&self) -> Result<Option<Checkpoint>, ReadError> {
-        Ok(checkpoint_files::scan(&*self.0.disk, self.0.identity.ledger)?.newest)
+    fn checkpoint_before(&self, at: Seq) -> Result<Option<Checkpoint>, ReadError> {
+        Ok(checkpoint_files::scan(&*self.0.disk, self.0.identity.ledger, at)?.newest)
     }
 
     fn read(&self, after: Seq) -> Batches {
@@ -53,7 +54,7 @@ impl LedgerReader for EmbeddedReader {
         let count = if pruned.is_some() || after >= head.seq { from } else { segments.len() };
         let batches = (from..count).flat_map(move |index| {
             let until = segments.get(index + 1).map_or(head.seq, |next| next.after.seq);
-            batches_of(&segment_index, segments[index], until)
+            SegmentBatches::new(segment_index.clone(), segments[index], until)
         });
         Box::new(pruned.into_iter().chain(batches.filter(move |batch| is_after(batch, after))))
     }
@@ -63,34 +64,88 @@ fn is_after(batch: &Result<Batch, ReadError>, after: Seq) -> bool {
     batch.as_ref().map_or(true, |batch| batch.last() > after)
 }
 
-/// The batches of a segment that no later segment begins with a copy of.
-fn batches_of(
-    segment_index: &SegmentIndex,
-    head: SegmentHeader,
+/// How much of a segment is read at once. A record that is longer is read whole.
+const WINDOW: usize = 128 << 10;
+
+/// Reads the batches of one segment up to the event `until`, without keeping the segment in memory. What stands behind
+/// that event is in the next segment, or is still being written.
+struct SegmentBatches {
+    segment_index: Arc<SegmentIndex>,
+    header: SegmentHeader,
     until: Seq,
-) -> Vec<Result<Batch, ReadError>> {
-    if until <= head.after.seq {
-        return Vec::new();
+    /// Where the last batch ended.
+    last: Head,
+    /// A part of the file, where in the file it begins, and how much of it was returned.
+    window: Vec<u8>,
+    offset: u64,
+    position: usize,
+    has_failed: bool,
+}
+
+impl SegmentBatches {
+    fn new(segment_index: Arc<SegmentIndex>, header: SegmentHeader, until: Seq) -> Self {
+        let (last, window) = (header.after, Vec::new());
+        Self { segment_index, header, until, last, window, offset: 0, position: 0, has_failed: false }
     }
-    let name = Segment::file_name(head.number);
-    let read = || -> Result<Segment, ReadError> {
-        // It may have been pruned since the list was read.
-        let gone =
-            || ReadError::OutOfRange { requested: head.after.seq, first: pruned_through(segment_index) };
-        let bytes = segment_index.disk.read(&name)?.ok_or_else(gone)?;
-        let segment = Segment::read_until(&segment_index.disk.path(&name), &bytes, until)?;
-        if segment.last.seq < until {
-            // All of this is durable. What reads as blank was lost since.
-            let (file, offset, after) = (segment.path, segment.end, segment.last.seq);
-            return Err(
-                Damage { file, offset, after, reason: "records that were durable are missing" }.into()
-            );
+
+    fn read_batch(&mut self) -> Result<Batch, ReadError> {
+        if self.offset == 0 {
+            self.fill(0, SECTOR)?;
+            SegmentHeader::parse(&self.window).map_err(|reason| self.damage(reason))?;
+            self.position = SECTOR;
         }
-        Ok(segment)
-    };
-    match read() {
-        Ok(segment) => segment.batches.into_iter().filter(|batch| batch.last() <= until).map(Ok).collect(),
-        Err(error) => vec![Err(error)],
+        loop {
+            let scanned = record::scan(&self.window[self.position..], self.last.hash);
+            if let RecordScan::Record { content, hash, sectors } = scanned {
+                let batch = Batch::decode(Seq(self.last.seq.0 + 1), &content, hash);
+                let batch = batch.ok_or_else(|| self.damage("a record is no batch"))?;
+                self.position += sectors * SECTOR;
+                self.last = batch.head();
+                return Ok(batch);
+            }
+            if self.offset + self.window.len() as u64 >= self.header.size {
+                let RecordScan::Damaged(reason) = scanned else {
+                    // All of this is durable. What reads as blank was lost since.
+                    return Err(self.damage("records that were durable are missing"));
+                };
+                return Err(self.damage(reason));
+            }
+            // The record may continue behind the window.
+            let remaining = self.window.len() - self.position;
+            self.fill(self.offset + self.position as u64, WINDOW.max(2 * remaining))?;
+        }
+    }
+
+    fn fill(&mut self, offset: u64, length: usize) -> Result<(), ReadError> {
+        let index = &self.segment_index;
+        // The segment may have been pruned since the list was read.
+        let gone =
+            || ReadError::OutOfRange { requested: self.header.after.seq, first: pruned_through(index) };
+        let name = Segment::file_name(self.header.number);
+        self.window = index.disk.read_at(&name, offset, length)?.ok_or_else(gone)?;
+        (self.offset, self.position) = (offset, 0);
+        let is_cut = self.window.len() < length && offset + (self.window.len() as u64) < self.header.size;
+        if is_cut { Err(self.damage("the file does not have its size")) } else { Ok(()) }
+    }
+
+    fn damage(&self, reason: &'static str) -> ReadError {
+        let file = self.segment_index.disk.path(&Segment::file_name(self.header.number));
+        let offset = self.offset + self.position as u64;
+        Damage { file, offset, after: self.last.seq, reason }.into()
+    }
+}
+
+impl Iterator for SegmentBatches {
+    type Item = Result<Batch, ReadError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        if self.has_failed || self.last.seq >= self.until {
+            return None;
+        }
+        let batch = self.read_batch();
+        self.has_failed = batch.is_err();
+        // The next segment begins with a copy of a batch that goes beyond `until`.
+        Some(batch).filter(|_| self.last.seq <= self.until)
     }
 }
 

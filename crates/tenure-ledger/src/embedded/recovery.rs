@@ -93,7 +93,7 @@ impl EmbeddedRecovery {
             witnessed = None;
         }
         let CheckpointScan { newest: checkpoint, heads: checkpoints, damaged: warnings } =
-            checkpoint_files::scan(&*disk, identity.ledger)?;
+            checkpoint_files::scan(&*disk, identity.ledger, Seq(u64::MAX))?;
         let anchors = checkpoint.iter().map(|checkpoint| checkpoint.header.head).collect();
         let mut walk = ChainVerifier::new(identity.clone(), anchors, witnessed.map(|witness| witness.head));
         let ahead =

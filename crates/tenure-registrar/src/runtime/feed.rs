@@ -1,28 +1,37 @@
-//! What happened, batch by batch, from any point on: from memory while it is recent, else from the ledger.
+//! The events that are durable, batch by batch: observers are shown each of them, subscriptions read the ledger.
 
-use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 
 use parking_lot::{Condvar, Mutex};
-use tenure_core::kernel::{Event, KernelState};
-use tenure_ledger::{Batch, BatchBytes, ChainHash, Head, LedgerReader, ReadError, Seq};
+use tenure_core::kernel::{Event, KernelState, Removed};
+use tenure_ledger::{Batch, BatchBytes, Batches, ChainHash, Head, LedgerReader, ReadError, Seq};
 
-/// Told to everybody who listens, in order and without a gap.
+/// Publishes durable events, in order and without a gap.
 pub struct Feed {
-    recent: Mutex<RecentBatches>,
+    progress: Mutex<FeedProgress>,
     published: Condvar,
-    /// Where older batches are.
     reader: Arc<dyn LedgerReader>,
     observers: Mutex<Observers>,
+}
+
+/// An event after it was applied.
+#[derive(Clone, Copy)]
+pub struct AppliedEvent<'a> {
+    pub seq: Seq,
+    pub event: &'a Event,
+    /// What the event removed from the state.
+    pub removed: Option<&'a Removed>,
+    /// The state right after the event.
+    pub state: &'a KernelState,
 }
 
 /// Receives every durable event, in order and without a gap, on the thread that publishes it. An observer must be
 /// quick: the publisher answers no request meanwhile.
 pub trait Observer: Send + Sync {
-    /// Runs before readers of the view learn of `event`. `before` is the state without it, so that an observer can
-    /// describe exactly what the event changes. Reading the view here is a deadlock: the publisher holds its lock.
-    fn before_event(&self, seq: Seq, event: &Event, before: &KernelState);
+    /// Runs before readers of the view learn of the event. Reading the view here is a deadlock: the publisher holds
+    /// its lock.
+    fn event_applied(&self, applied: AppliedEvent<'_>);
 
     /// Runs once per batch, when the view and the feed have all of its events. The durable write took `_write_time`.
     fn batch_published(&self, _write_time: Duration) {}
@@ -32,28 +41,22 @@ pub trait Observer: Send + Sync {
 /// batch, and holds no lock while observers run.
 pub(crate) type Observers = Arc<Vec<Arc<dyn Observer>>>;
 
-struct RecentBatches {
-    batches: VecDeque<Arc<DurableBatch>>,
-    bytes: usize,
+struct FeedProgress {
     head: Head,
-    published: u64,
+    batches: u64,
     has_ended: bool,
-    /// Whom to tell of the end.
     at_end: Vec<EndCallback>,
 }
 
 type EndCallback = Box<dyn FnOnce() + Send>;
 
-/// A batch that is durable, as it was written. Few listen: it is decoded by who does.
+/// A batch that is durable, as it was written.
 #[derive(Debug)]
 pub(crate) struct DurableBatch {
     pub(crate) batch: BatchBytes,
     pub(crate) hash: ChainHash,
     pub(crate) write_time: Duration,
 }
-
-/// So many bytes are kept in memory at most, and one batch at least.
-const MAX_BYTES: usize = 16 << 20;
 
 #[derive(Debug)]
 #[non_exhaustive]
@@ -71,43 +74,49 @@ pub enum FeedItem {
     Failed(ReadError),
 }
 
+/// Reads batches from the ledger as far as they are published: observers and the view have had them.
 pub struct Subscription {
     feed: Arc<Feed>,
     after: Seq,
-    /// Batches that were read from the ledger, because memory had them no longer.
-    older: VecDeque<Batch>,
+    batches: Option<Batches>,
+    /// A batch that is durable and not published yet.
+    unpublished: Option<Batch>,
 }
 
 impl Feed {
-    /// A feed that goes on where the ledger ends now; `reader` has what is older.
+    /// A feed that starts where the ledger of `reader` ends now.
     pub fn new(reader: Arc<dyn LedgerReader>) -> Feed {
-        let recent = RecentBatches {
-            batches: VecDeque::new(),
-            bytes: 0,
-            head: reader.head(),
-            published: 0,
-            has_ended: false,
-            at_end: Vec::new(),
-        };
-        Feed { recent: Mutex::new(recent), published: Condvar::new(), reader, observers: Mutex::default() }
+        let head = reader.head();
+        let progress = FeedProgress { head, batches: 0, has_ended: false, at_end: Vec::new() };
+        Feed {
+            progress: Mutex::new(progress),
+            published: Condvar::new(),
+            reader,
+            observers: Mutex::default(),
+        }
     }
 
-    /// Where it is now: the last event that was told.
+    /// The last event that was published.
     pub fn head(&self) -> Head {
-        self.recent.lock().head
+        self.progress.lock().head
     }
 
-    /// How many batches were told since this writer started.
+    /// The ledger. It may be ahead of what is published.
+    pub fn reader(&self) -> &dyn LedgerReader {
+        &*self.reader
+    }
+
+    /// How many batches were published since this writer started.
     pub fn published_batch_count(&self) -> u64 {
-        self.recent.lock().published
+        self.progress.lock().batches
     }
 
-    /// After which event it can be listened to: 0 as long as nothing was pruned.
+    /// The last event that was pruned; 0 as long as none was.
     pub fn pruned_through(&self) -> Seq {
         self.reader.pruned_through()
     }
 
-    /// In which epoch the ledger is.
+    /// The epoch of the ledger.
     pub fn epoch(&self) -> u64 {
         self.reader.epoch()
     }
@@ -122,101 +131,70 @@ impl Feed {
         self.observers.lock().clone()
     }
 
-    /// Listens to everything after event `after`.
+    /// Subscribes to all events after `after`.
     pub fn subscribe(self: &Arc<Self>, after: Seq) -> Subscription {
-        Subscription { feed: self.clone(), after, older: VecDeque::new() }
+        Subscription { feed: self.clone(), after, batches: None, unpublished: None }
     }
 
-    pub(crate) fn publish(&self, durable: DurableBatch) {
-        let mut recent = self.recent.lock();
-        recent.head = Head { seq: durable.batch.last(), hash: durable.hash };
-        recent.published += 1;
-        recent.bytes += durable.batch.as_slice().len();
-        recent.batches.push_back(Arc::new(durable));
-        while recent.bytes > MAX_BYTES && recent.batches.len() > 1 {
-            let dropped = recent.batches.pop_front().map_or(0, |durable| durable.batch.as_slice().len());
-            recent.bytes -= dropped;
-        }
-        drop(recent);
+    pub(crate) fn publish(&self, durable: &DurableBatch) {
+        let mut progress = self.progress.lock();
+        progress.head = Head { seq: durable.batch.last(), hash: durable.hash };
+        progress.batches += 1;
+        drop(progress);
         self.published.notify_all();
     }
 
     /// Calls `callback` once the writer has ended, however it ended; at once if it has.
     pub fn on_end(&self, callback: impl FnOnce() + Send + 'static) {
-        let mut recent = self.recent.lock();
-        if recent.has_ended {
-            drop(recent);
+        let mut progress = self.progress.lock();
+        if progress.has_ended {
+            drop(progress);
             return callback();
         }
-        recent.at_end.push(Box::new(callback));
+        progress.at_end.push(Box::new(callback));
     }
 
     pub(crate) fn end(&self) {
-        let mut recent = self.recent.lock();
-        recent.has_ended = true;
-        let callbacks = std::mem::take(&mut recent.at_end);
-        drop(recent);
+        let mut progress = self.progress.lock();
+        progress.has_ended = true;
+        let callbacks = std::mem::take(&mut progress.at_end);
+        drop(progress);
+        // An observer may own the feed.
+        *self.observers.lock() = Observers::default();
         self.published.notify_all();
         callbacks.into_iter().for_each(|callback| callback());
     }
 }
 
 impl Subscription {
-    /// The last event that was told. Listening after it again goes on from here.
-    pub fn after(&self) -> Seq {
-        self.after
-    }
-
-    /// What comes next, waiting for it at most this long.
+    /// The next batch. Waits for it at most `timeout`.
     pub fn next(&mut self, timeout: Duration) -> FeedItem {
-        let Some(batch) = self.older.pop_front() else {
-            return self.next_recent(timeout);
-        };
-        self.after = batch.last();
-        FeedItem::Batch(batch)
-    }
-
-    fn next_recent(&mut self, timeout: Duration) -> FeedItem {
-        let is_idle = |recent: &mut RecentBatches| recent.head.seq <= self.after && !recent.has_ended;
-        let mut recent = self.feed.recent.lock();
-        self.feed.published.wait_while_for(&mut recent, is_idle, timeout);
-        if recent.head.seq <= self.after {
-            return if recent.has_ended { FeedItem::Ended } else { FeedItem::Nothing };
+        let mut progress = self.feed.progress.lock();
+        let is_idle = |progress: &mut FeedProgress| progress.head.seq <= self.after && !progress.has_ended;
+        self.feed.published.wait_while_for(&mut progress, is_idle, timeout);
+        let (head, has_ended) = (progress.head.seq, progress.has_ended);
+        drop(progress);
+        if head <= self.after {
+            return if has_ended { FeedItem::Ended } else { FeedItem::Nothing };
         }
-        let in_memory = recent.batches.front().is_some_and(|first| first.batch.first().0 <= self.after.0 + 1);
-        if !in_memory {
-            drop(recent);
-            return self.next_from_ledger();
-        }
-        let index = recent.batches.partition_point(|durable| durable.batch.last() <= self.after);
-        let durable = recent.batches[index].clone();
-        drop(recent);
-        self.after = durable.batch.last();
-        FeedItem::Batch(durable.batch.decode(durable.hash).expect("what was just written can be read"))
-    }
-
-    /// Reads as much as is wanted at once: a segment is read whole anyway.
-    fn next_from_ledger(&mut self) -> FeedItem {
-        let mut bytes = 0;
-        for batch in self.feed.reader.read(self.after) {
-            match batch {
-                Ok(batch) => {
-                    bytes += batch.records.iter().map(|record| record.payload.len() + 64).sum::<usize>();
-                    self.older.push_back(batch);
-                    if bytes > MAX_BYTES {
-                        break;
-                    }
-                }
-                Err(ReadError::OutOfRange { first, .. }) => return FeedItem::Compacted { first },
-                Err(error) => return FeedItem::Failed(error),
+        match self.unpublished.take().map(Ok).or_else(|| self.read_batch()) {
+            Some(Ok(batch)) if batch.last() > head => {
+                self.unpublished = Some(batch);
+                FeedItem::Nothing
             }
-        }
-        match self.older.pop_front() {
-            Some(batch) => {
+            Some(Ok(batch)) => {
                 self.after = batch.last();
                 FeedItem::Batch(batch)
             }
+            Some(Err(ReadError::OutOfRange { first, .. })) => FeedItem::Compacted { first },
+            Some(Err(error)) => FeedItem::Failed(error),
             None => FeedItem::Nothing,
         }
+    }
+
+    fn read_batch(&mut self) -> Option<Result<Batch, ReadError>> {
+        // A list of batches ends where the ledger ended when it was made.
+        let batch = self.batches.as_mut().and_then(Iterator::next);
+        batch.or_else(|| self.batches.insert(self.feed.reader.read(self.after)).next())
     }
 }

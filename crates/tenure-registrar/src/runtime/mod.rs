@@ -20,7 +20,7 @@ mod writer;
 mod writer_loop;
 
 pub use clock::{BootClock, Clock, boot_microseconds};
-pub use feed::{Feed, FeedItem, Observer, Subscription};
+pub use feed::{AppliedEvent, Feed, FeedItem, Observer, Subscription};
 pub use handle::Handle;
 pub use inbox::Response;
 pub use key_file::key_file_path;

@@ -100,20 +100,15 @@ impl Subscribers {
         let Publication { events, written, answers, ended_tickets } = outcome;
         let observers = self.feed.observers();
         // Every event is one record of the batch.
-        let first = written.as_ref().map_or(0, |(durable, _)| durable.batch.first().0);
+        let first = written.as_ref().map_or(Seq(0), |(durable, _)| durable.batch.first());
         if !events.is_empty() {
-            self.view.apply(&events, |index, event, before| {
-                for observer in observers.iter() {
-                    observer.before_event(Seq(first + index), event, before);
-                }
+            self.view.apply(first, &events, |applied| {
+                observers.iter().for_each(|observer| observer.event_applied(applied));
             });
         }
         let proof = written.map(|(batch, signed)| {
-            let write_time = batch.write_time;
-            self.feed.publish(batch);
-            for observer in observers.iter() {
-                observer.batch_published(write_time);
-            }
+            self.feed.publish(&batch);
+            observers.iter().for_each(|observer| observer.batch_published(batch.write_time));
             Arc::new(BatchProof::new(self.ledger, signed, &events))
         });
         for (respond, reply) in answers {

@@ -7,8 +7,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use parking_lot::{Mutex, RwLock};
 use tenure_core::kernel::{Event, KernelState, Tick};
+use tenure_ledger::Seq;
 
 use super::clock::Clock;
+use super::feed::AppliedEvent;
 use crate::tick_clock::TickClock;
 
 /// A state of its own, to which each batch is applied once it is durable and before anybody is answered. A reader
@@ -36,12 +38,13 @@ impl StateView {
         tick.max(self.read(KernelState::now))
     }
 
-    /// Applies what is durable. `each` is shown every event with its place, and the state right before it.
-    pub(crate) fn apply(&self, events: &[Event], each: impl Fn(u64, &Event, &KernelState)) {
+    /// Applies durable events, of which `first` is the number of the first. `observe` runs after each of them, before
+    /// any reader sees it.
+    pub(crate) fn apply(&self, first: Seq, events: &[Event], observe: impl Fn(AppliedEvent<'_>)) {
         let mut state = self.state.write();
-        for (index, event) in (0..).zip(events) {
-            each(index, event, &state);
-            state.apply(event).expect("what was applied once can be applied to the same state");
+        for (seq, event) in (first.0..).zip(events) {
+            let removed = state.apply(event).expect("what was applied once can be applied to the same state");
+            observe(AppliedEvent { seq: Seq(seq), event, removed: removed.as_ref(), state: &state });
         }
     }
 }

@@ -3,15 +3,13 @@
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use tenure_core::kernel::{
-    Command, Event, Fence, HashSeed, KernelState, LeaseCredential, LeaseRequest, Limits, Resource,
-};
+use tenure_core::kernel::{Command, Fence, HashSeed, LeaseCredential, LeaseRequest, Limits, Resource};
 use tenure_core::lease::ReleaseReason;
 use tenure_ledger::signing::LedgerSigningKey;
 use tenure_ledger::{Ledger as _, MemoryLedger, Seq};
 use tenure_registrar::BatchSettings;
 use tenure_registrar::runtime::{
-    BootClock, Feed, Observer, RegistrarService, ServiceOptions, Writer, WriterConfig, replay,
+    AppliedEvent, BootClock, Feed, Observer, RegistrarService, ServiceOptions, Writer, WriterConfig, replay,
 };
 
 use crate::ledger_store::ledger_store;
@@ -26,8 +24,9 @@ struct RecordingObserver {
 }
 
 impl Observer for RecordingObserver {
-    fn before_event(&self, seq: Seq, event: &Event, before: &KernelState) {
-        self.events.lock().unwrap().push((seq.0, event.type_name(), before.lease_count()));
+    fn event_applied(&self, applied: AppliedEvent<'_>) {
+        let (kind, leases) = (applied.event.type_name(), applied.state.lease_count());
+        self.events.lock().unwrap().push((applied.seq.0, kind, leases));
     }
 
     fn batch_published(&self, _: Duration) {
@@ -36,7 +35,7 @@ impl Observer for RecordingObserver {
 }
 
 #[test]
-fn an_observer_sees_every_event_with_its_sequence_number_and_prior_state() {
+fn an_observer_sees_every_event_with_its_sequence_number_and_the_state_after_it() {
     let folder = tempfile::tempdir().unwrap();
     let clock = Arc::new(BootClock::new().unwrap());
     let ledger = ledger_store(folder.path(), 1 << 16, 0);
@@ -53,7 +52,7 @@ fn an_observer_sees_every_event_with_its_sequence_number_and_prior_state() {
     assert!(events.iter().zip(before + 1..).all(|((seq, ..), expected)| *seq == expected), "{events:?}");
     let of_leases: Vec<_> = events.iter().filter(|(_, kind, _)| kind.starts_with("lease.")).collect();
     let seen: Vec<_> = of_leases.iter().map(|(_, kind, live)| (*kind, *live)).collect();
-    assert_eq!(seen, [("lease.issued", 0), ("lease.issued", 1), ("lease.released", 2)]);
+    assert_eq!(seen, [("lease.issued", 1), ("lease.issued", 2), ("lease.released", 1)]);
     assert_eq!(*notes.batches.lock().unwrap(), service.feed().published_batch_count() - batches);
     assert_eq!((service.feed().pruned_through(), service.feed().epoch()), (Seq(0), 1));
     service.stop().unwrap();
@@ -63,8 +62,8 @@ fn an_observer_sees_every_event_with_its_sequence_number_and_prior_state() {
 struct NamedObserver(&'static str, Arc<Mutex<Vec<(u64, &'static str)>>>);
 
 impl Observer for NamedObserver {
-    fn before_event(&self, seq: Seq, _: &Event, _: &KernelState) {
-        self.1.lock().unwrap().push((seq.0, self.0));
+    fn event_applied(&self, applied: AppliedEvent<'_>) {
+        self.1.lock().unwrap().push((applied.seq.0, self.0));
     }
 }
 

@@ -15,13 +15,12 @@ use tenure_control::{
     OwnershipState, Permit, Problem,
 };
 use tenure_core::kernel::{
-    Event, Fence, IssuedLease, KernelState, LeaseTerms, LedgerTag, RevocationCause, Tick, TickDuration,
+    Event, Fence, IssuedLease, LeaseTerms, LedgerTag, RevocationCause, Tick, TickDuration,
 };
 use tenure_device::CommandReply;
 use tenure_device::device::{StopReason, VirtualDevice};
 use tenure_gateway::OwnershipSource;
-use tenure_ledger::Seq;
-use tenure_registrar::runtime::{Observer, StateView};
+use tenure_registrar::runtime::{AppliedEvent, Observer, StateView};
 use tokio::sync::{Notify, broadcast, watch};
 
 use super::counters::{ControlCounters, CounterSnapshot};
@@ -354,11 +353,11 @@ impl Controller {
 }
 
 impl Observer for Controller {
-    fn before_event(&self, _: Seq, event: &Event, before: &KernelState) {
+    fn event_applied(&self, applied: AppliedEvent<'_>) {
         let is_ours = |lease: &Fence| lease.0 == self.fence.load(Ordering::Relaxed);
-        match event {
+        match applied.event {
             Event::Issued(issued) if issued.resource.as_str() == RESOURCE => {
-                self.taken(issued, before.ledger_tag())
+                self.taken(issued, applied.state.ledger_tag())
             }
             Event::Renewed { lease, at, expires_at, .. } if is_ours(lease) => {
                 self.extended(*lease, *at, *expires_at);

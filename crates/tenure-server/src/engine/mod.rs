@@ -175,7 +175,7 @@ impl Drop for RegistrarHandle {
     }
 }
 
-fn hash_seed() -> Result<HashSeed, RegistrarError> {
+pub(crate) fn hash_seed() -> Result<HashSeed, RegistrarError> {
     let number = || {
         getrandom::u64().map_err(|error| RegistrarError::System {
             what: "random bytes",

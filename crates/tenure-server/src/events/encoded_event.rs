@@ -1,223 +1,186 @@
-//! One event as bytes, encoded once for all subscribers.
+//! One event as subscribers receive it: the same bytes for all of them, made once.
 
 use std::sync::{Arc, OnceLock};
 
 use axum::body::Bytes;
 use tenure_api::{Budget, ServerEvent};
 use tenure_core::kernel::{
-    AgentRecord, AgentWait, ClockAnchor, Event, Fence, FileSession, Holder, IntentSession, KernelState,
-    LedgerTag, Resource, RetryTicket, Tick, Ticket, WorkEvent,
+    AgentEvent, ClockAnchor, Event, FileEvent, KernelState, LedgerTag, Principal, Removed, Resource, Tick,
+    WorkEvent,
 };
+use tenure_registrar::runtime::AppliedEvent;
 
-use super::agents::{AgentSnapshot, FileSnapshot, IntentSessionSnapshot};
-use super::leases::{LeaseSnapshot, WaitRequest, WaitSnapshot};
+use super::agents::{agent_details, file_details};
+use super::leases::{LeaseSnapshot, requested_resources, unknown_waiter, waiter_view};
 use crate::app::format_tick_with_anchor;
+use crate::intents::view_of;
 use crate::work::amounts;
 
-/// An event, and what it is about as it was right after.
+/// An event with what it is about, as that was right after it.
 #[derive(Debug)]
 pub(super) struct EncodedEvent {
     pub(super) seq: u64,
     pub(super) kind: &'static str,
+    lease: Option<LeaseEvent>,
+    /// The resources that the event names, unless it is about a lease.
+    resources: Vec<Resource>,
+    /// Who may see the event if it names no resource.
+    pub(super) audience: Audience,
+    frame: OnceLock<Bytes>,
+}
+
+/// An event about a lease. It is encoded when a subscriber needs it.
+#[derive(Debug)]
+struct LeaseEvent {
+    lease: LeaseSnapshot,
     at: Tick,
-    pub(super) subject: EventSubject,
     spent: Option<Budget>,
     cause: Option<&'static str>,
     detail: Option<Arc<str>>,
     tag: LedgerTag,
     anchor: ClockAnchor,
-    frame: OnceLock<Bytes>,
+    epoch: u64,
 }
 
-#[derive(Debug)]
-pub(super) enum EventSubject {
-    Nothing,
-    Lease(LeaseSnapshot),
-    Wait(WaitSnapshot),
-    /// Nothing where its beginning is forgotten.
-    IntentSession(Option<Box<IntentSessionSnapshot>>),
-    Agent(Box<AgentSnapshot>),
-    File(Box<FileSnapshot>),
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Audience {
+    All,
+    /// Tokens without a limit to resources.
+    Unlimited,
+    /// The same, and this principal.
+    Principal(Principal),
 }
 
-/// What is known of the time before an event.
-pub(super) trait PriorState {
-    fn lease(&self, fence: Fence) -> Option<LeaseSnapshot>;
-    fn waiter(&self, ticket: Ticket) -> Option<Arc<WaitRequest>>;
-    /// How many wait for it; nothing where nobody remembers.
-    fn queue_length(&self, resource: &Resource) -> Option<usize>;
-    fn intent_session(&self, id: &Holder) -> Option<IntentSession>;
-    /// How many changes of sessions there were; 0 where nobody remembers.
-    fn intent_sessions_revision(&self) -> u64;
-    fn agent(&self, id: &Holder) -> Option<AgentRecord>;
-    fn pending(&self, ticket: Ticket) -> Option<AgentWait>;
-    /// A session of a coding agent.
-    fn file_session(&self, id: &Holder) -> Option<FileSession>;
-    fn file_ticket(&self, ticket: Ticket) -> Option<RetryTicket>;
-}
-
-impl PriorState for &KernelState {
-    fn lease(&self, fence: Fence) -> Option<LeaseSnapshot> {
-        KernelState::lease(self, fence).map(LeaseSnapshot::of_active)
-    }
-
-    fn waiter(&self, ticket: Ticket) -> Option<Arc<WaitRequest>> {
-        self.queue_ticket(ticket).map(|waiting| Arc::new(WaitRequest::of_waiting(waiting)))
-    }
-
-    fn queue_length(&self, resource: &Resource) -> Option<usize> {
-        Some(KernelState::queue_length(self, resource))
-    }
-
-    fn intent_session(&self, id: &Holder) -> Option<IntentSession> {
-        KernelState::intent_session(self, id).cloned()
-    }
-
-    fn intent_sessions_revision(&self) -> u64 {
-        // With the one that is about to happen.
-        KernelState::intent_sessions_revision(self) + 1
-    }
-
-    fn agent(&self, id: &Holder) -> Option<AgentRecord> {
-        KernelState::agent(self, id).cloned()
-    }
-
-    fn pending(&self, ticket: Ticket) -> Option<AgentWait> {
-        KernelState::agent_wait(self, ticket).cloned()
-    }
-
-    fn file_session(&self, id: &Holder) -> Option<FileSession> {
-        KernelState::file_session(self, id).cloned()
-    }
-
-    fn file_ticket(&self, ticket: Ticket) -> Option<RetryTicket> {
-        KernelState::retry_ticket(self, ticket).cloned()
-    }
+/// How ticks are tied to wall time in `state`.
+pub(super) fn clock_anchor(state: &KernelState) -> Option<ClockAnchor> {
+    state.clock().map(|clock| clock.anchor)
 }
 
 impl EncodedEvent {
-    pub(super) fn new(
-        seq: u64,
-        event: &Event,
-        before: &impl PriorState,
-        tag: LedgerTag,
-        mut anchor: ClockAnchor,
-    ) -> Self {
-        if let Event::Resumed { at, wall_anchor, .. } = event {
-            anchor = ClockAnchor { tick: *at, wall: *wall_anchor };
+    pub(super) fn new(applied: AppliedEvent<'_>, anchor: ClockAnchor, epoch: u64) -> Self {
+        let (event, state, seq) = (applied.event, applied.state, applied.seq.0);
+        let (kind, at) = (event.type_name(), event.occurred_at());
+        let (cause, detail) = cause_and_detail(event);
+        let mut audience = Audience::Unlimited;
+        if let Some(lease) = LeaseSnapshot::new(event, state) {
+            let spent = match event {
+                Event::Work(event) => match &**event {
+                    WorkEvent::Spent { amount, .. } => Some(amounts(*amount)),
+                },
+                _ => None,
+            };
+            let (detail, tag) = (detail.cloned(), state.ledger_tag());
+            let lease = Some(LeaseEvent { lease, at, spent, cause, detail, tag, anchor, epoch });
+            return Self { seq, kind, lease, resources: Vec::new(), audience, frame: OnceLock::new() };
         }
-        let (mut cause, mut detail) = (None, None);
-        let subject = match event {
+        let mut view = ServerEvent {
+            cause: cause.map(str::to_owned),
+            detail: detail.map(|text| text.to_string()),
+            ..empty_view(seq, kind, format_tick_with_anchor(anchor, at))
+        };
+        let mut resources = Vec::new();
+        match event {
             Event::Queued(queued) => {
                 let first = queued.requests.first();
-                let length = first.and_then(|request| before.queue_length(&request.resource));
-                let position = length.map_or(0, |length| length + 1);
-                EventSubject::Wait(WaitSnapshot {
-                    ticket: queued.ticket.0,
-                    position,
-                    request: Some(Arc::new(WaitRequest::of(queued))),
-                })
+                let position = first.map_or(0, |request| state.queue_length(&request.resource));
+                view.waiter = Some(waiter_view(queued, position, at, anchor));
+                resources.extend(requested_resources(queued).cloned());
             }
-            Event::Left { ticket, end, .. } => {
-                cause = Some(end.as_str());
-                EventSubject::Wait(WaitSnapshot {
-                    ticket: ticket.0,
-                    position: 0,
-                    request: before.waiter(*ticket),
-                })
+            Event::Left { ticket, .. } => {
+                view.waiter = Some(match applied.removed {
+                    Some(Removed::QueueTicket(queued)) => {
+                        resources.extend(requested_resources(queued).cloned());
+                        waiter_view(queued, 0, at, anchor)
+                    }
+                    _ => unknown_waiter(ticket.0),
+                });
             }
             Event::Intent(event) => {
-                let (before, revision) =
-                    (before.intent_session(event.session()), before.intent_sessions_revision());
-                EventSubject::IntentSession(
-                    IntentSessionSnapshot::after_event(event, before, revision).map(Box::new),
-                )
+                let session = state.intent_session(event.session());
+                // A later state has nothing to say about the session as it was.
+                let session = session.filter(|session| session.state == event.next_state());
+                view.session = session.map(|session| view_of(session, anchor));
+                resources.extend(session.map(|session| session.intent.target.resource()));
             }
             Event::Agent(event) => {
-                let then =
-                    AgentSnapshot::after_event(event, |id| before.agent(id), |ticket| before.pending(ticket));
-                cause = then.cause;
-                EventSubject::Agent(Box::new(then))
+                let (details, named, principal) = agent_details(event, applied, anchor);
+                (view.agent, resources) = (Some(details), named);
+                audience = principal.map_or(Audience::Unlimited, Audience::Principal);
             }
             Event::File(event) => {
-                let then = FileSnapshot::after_event(
-                    event,
-                    |id| before.file_session(id),
-                    |ticket| before.file_ticket(ticket),
-                );
-                (cause, detail) = (then.cause, then.detail.as_deref().map(Arc::from));
-                EventSubject::File(Box::new(then))
+                let (details, resource) = file_details(event, applied, anchor);
+                view.file = Some(details);
+                resources.extend(resource);
             }
-            event => LeaseSnapshot::after_event(event, |fence| before.lease(fence))
-                .map_or(EventSubject::Nothing, EventSubject::Lease),
-        };
-        if let Event::Revoked { cause: revocation_cause, detail: detail_text, .. } = event {
-            (cause, detail) =
-                (Some(revocation_cause.as_str()), Some(detail_text.clone()).filter(|text| !text.is_empty()));
+            _ => audience = Audience::All,
         }
-        let spent = match event {
-            Event::Work(event) => match &**event {
-                WorkEvent::Spent { amount, .. } => Some(amounts(*amount)),
-            },
-            _ => None,
-        };
-        let (kind, at) = (event.type_name(), event.occurred_at());
-        Self { seq, kind, at, subject, spent, cause, detail, tag, anchor, frame: OnceLock::new() }
+        let frame = encode_event(epoch, &view).into();
+        Self { seq, kind, lease: None, resources, audience, frame }
     }
 
-    /// How much memory it takes, about.
+    /// The resources that the event names.
+    pub(super) fn resources(&self) -> &[Resource] {
+        match self.lease.as_ref().map(|event| &event.lease.names) {
+            Some(names) => names.as_ref().map(|(resource, _)| resource).map_or(&[], std::slice::from_ref),
+            None => &self.resources,
+        }
+    }
+
+    /// About how much memory it takes, with its frame.
     pub(super) fn memory_size(&self) -> usize {
-        let names = match &self.subject {
-            EventSubject::Nothing | EventSubject::IntentSession(None) => 0,
-            EventSubject::IntentSession(Some(then)) => then.bytes(),
-            EventSubject::File(then) => then.bytes(),
-            EventSubject::Agent(then) => then.resources().map(|resource| 64 + resource.as_str().len()).sum(),
-            EventSubject::Lease(facts) => {
-                facts.names.as_ref().map_or(0, |(resource, _)| resource.as_str().len())
-            }
-            EventSubject::Wait(wait) => {
-                wait.request.as_ref().map_or(0, |request| 64 * request.requested.len())
-            }
-        };
-        // What is told is kept beside it once somebody listens.
-        1_024 + 4 * names
+        let names: usize = self.resources().iter().map(|resource| 64 + resource.as_str().len()).sum();
+        let frame = if self.lease.is_some() { 4 * names } else { self.frame.get().map_or(0, Bytes::len) };
+        1_024 + names + frame
     }
 
-    /// How ticks were tied to times, right after it.
-    pub(super) fn clock_anchor(&self) -> ClockAnchor {
-        self.anchor
+    /// The event as a server-sent event.
+    pub(super) fn sse_frame(&self) -> &Bytes {
+        self.frame.get_or_init(|| {
+            let event = self.lease.as_ref().expect("every other event is encoded at once");
+            let view = ServerEvent {
+                lease: Some(event.lease.to_view(event.at, event.tag, event.anchor)),
+                spent: event.spent,
+                cause: event.cause.map(str::to_owned),
+                detail: event.detail.as_deref().map(str::to_owned),
+                ..empty_view(self.seq, self.kind, format_tick_with_anchor(event.anchor, event.at))
+            };
+            encode_event(event.epoch, &view)
+        })
     }
+}
 
-    /// As it goes over the wire.
-    pub(super) fn sse_frame(&self, epoch: u64) -> &Bytes {
-        self.frame.get_or_init(|| encode_event(epoch, &self.to_view()))
-    }
+fn cause_and_detail(event: &Event) -> (Option<&'static str>, Option<&Arc<str>>) {
+    let (cause, detail) = match event {
+        Event::Left { end, .. } => (Some(end.as_str()), None),
+        Event::Revoked { cause, detail, .. } => (Some(cause.as_str()), Some(detail)),
+        Event::Agent(event) => match &**event {
+            AgentEvent::Left { end, .. } => (Some(end.as_str()), None),
+            _ => (None, None),
+        },
+        Event::File(event) => match &**event {
+            FileEvent::Closed { end, .. } => (Some(end.as_str()), None),
+            FileEvent::Ended { end, detail, .. } => (Some(end.as_str()), Some(detail)),
+            FileEvent::Violated { detail, .. } => (None, Some(detail)),
+            _ => (None, None),
+        },
+        _ => (None, None),
+    };
+    (cause, detail.filter(|text| !text.is_empty()))
+}
 
-    fn to_view(&self) -> ServerEvent {
-        let (mut lease, mut waiter, mut session, mut agent, mut file) = (None, None, None, None, None);
-        match &self.subject {
-            EventSubject::Nothing => {}
-            EventSubject::Lease(facts) => lease = Some(facts.to_view(self.at, self.tag, self.anchor)),
-            EventSubject::Wait(wait) => waiter = Some(wait.to_view(self.at, self.anchor)),
-            EventSubject::IntentSession(then) => {
-                session = then.as_ref().map(|then| then.to_view(self.anchor))
-            }
-            EventSubject::File(then) => file = Some(then.to_view(self.anchor)),
-            EventSubject::Agent(then) => agent = Some(then.to_view(self.at, self.tag, self.anchor)),
-        }
-        ServerEvent {
-            seq: self.seq,
-            r#type: self.kind.to_owned(),
-            at: format_tick_with_anchor(self.anchor, self.at),
-            lease,
-            waiter,
-            session,
-            agent,
-            file,
-            spent: self.spent,
-            cause: self.cause.map(str::to_owned),
-            detail: self.detail.as_deref().map(str::to_owned),
-        }
+fn empty_view(seq: u64, kind: &str, at: String) -> ServerEvent {
+    ServerEvent {
+        seq,
+        r#type: kind.to_owned(),
+        at,
+        lease: None,
+        waiter: None,
+        session: None,
+        agent: None,
+        file: None,
+        spent: None,
+        cause: None,
+        detail: None,
     }
 }
 
@@ -225,7 +188,7 @@ impl EncodedEvent {
 const RETRY: u32 = 1_000;
 
 /// An event. It has no name, so that browsers hand it to `onmessage`.
-pub(super) fn encode_event(epoch: u64, event: &ServerEvent) -> Bytes {
+fn encode_event(epoch: u64, event: &ServerEvent) -> Bytes {
     let mut frame = format!("id: {epoch}-{}\ndata: ", event.seq).into_bytes();
     put_json(&mut frame, event);
     frame.into()
@@ -245,10 +208,10 @@ impl EventFormat {
     /// An event, added to what is sent together.
     pub(super) fn put_event(self, piece: &mut Vec<u8>, epoch: u64, event: &EncodedEvent) {
         match self {
-            EventFormat::ServerSent => piece.extend_from_slice(event.sse_frame(epoch)),
+            EventFormat::ServerSent => piece.extend_from_slice(event.sse_frame()),
             EventFormat::WebSocket { id } => {
                 piece.extend_from_slice(format!("{{\"id\":{id},\"event\":").as_bytes());
-                piece.extend_from_slice(json_of(event.sse_frame(epoch)));
+                piece.extend_from_slice(json_of(event.sse_frame()));
                 piece.extend_from_slice(format!(",\"at\":\"{epoch}-{}\"}},", event.seq).as_bytes());
             }
         }
@@ -275,19 +238,7 @@ impl EventFormat {
 
     /// The last words to somebody who has to come back for what is missing.
     pub(super) fn resync(self, epoch: u64, after: u64, at: String, why: &str) -> Bytes {
-        let event = ServerEvent {
-            seq: after,
-            r#type: "resync".to_owned(),
-            at,
-            lease: None,
-            waiter: None,
-            session: None,
-            agent: None,
-            file: None,
-            spent: None,
-            cause: None,
-            detail: Some(why.to_owned()),
-        };
+        let event = ServerEvent { detail: Some(why.to_owned()), ..empty_view(after, "resync", at) };
         let mut frame = Vec::new();
         match self {
             EventFormat::ServerSent => {

@@ -5,26 +5,24 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use parking_lot::Mutex;
-use tenure_core::kernel::{ClockAnchor, Event, KernelState};
-use tenure_ledger::Seq;
-use tenure_registrar::runtime::{Feed, Observer};
-use tokio::sync::{Semaphore, watch};
+use tenure_core::kernel::HashSeed;
+use tenure_registrar::runtime::{AppliedEvent, Feed, Observer, StateView};
+use tokio::sync::watch;
 
-use super::encoded_event::EncodedEvent;
+use super::encoded_event::{EncodedEvent, clock_anchor};
+use super::history::History;
 use crate::metrics::{GaugeGuard, Metrics};
 
 /// So many of the last events are kept, at most.
 const MAX_EVENTS: usize = 16_384;
 /// And so many bytes of them, about.
 const MAX_BYTES: usize = 32 << 20;
-/// So many read old events from the disk at once. The others wait for their turn.
-const MAX_READERS: usize = 8;
-
 /// The event ring buffer. A subscriber is the number of the last event that it received, and no thread.
 pub(crate) struct EventBuffer {
     recent: Mutex<RecentEvents>,
     signal: watch::Sender<BufferSignal>,
-    pub(super) read_slots: Arc<Semaphore>,
+    pub(super) history: Arc<History>,
+    feed: Arc<Feed>,
     metrics: Arc<Metrics>,
 }
 
@@ -32,6 +30,8 @@ pub(crate) struct EventBuffer {
 struct RecentEvents {
     events: VecDeque<Arc<EncodedEvent>>,
     weight: usize,
+    /// The events before the first were dropped, or were added after the start of the server.
+    is_filled: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -49,11 +49,17 @@ pub(super) enum BufferRead {
 
 impl EventBuffer {
     /// A buffer that ends with `feed`, and is filled once it is registered there as an observer.
-    pub(crate) fn new(feed: &Feed, metrics: Arc<Metrics>) -> Arc<Self> {
+    pub(crate) fn new(
+        feed: &Arc<Feed>,
+        view: &Arc<StateView>,
+        hash_seed: HashSeed,
+        metrics: Arc<Metrics>,
+    ) -> Arc<Self> {
         let buffer = Arc::new(Self {
             recent: Mutex::default(),
             signal: watch::Sender::new(BufferSignal { batches: 0, has_ended: false }),
-            read_slots: Arc::new(Semaphore::new(MAX_READERS)),
+            history: History::new(feed.clone(), view.clone(), hash_seed),
+            feed: feed.clone(),
             metrics,
         });
         let ended = buffer.clone();
@@ -83,26 +89,57 @@ impl EventBuffer {
         if after >= last.seq {
             return BufferRead::UpToDate;
         }
-        // They are numbered without a gap.
-        match (after + 1).checked_sub(first.seq).map(usize::try_from) {
-            Some(Ok(index)) => {
-                BufferRead::Events(recent.events.iter().skip(index).take(limit).cloned().collect())
-            }
-            _ => BufferRead::Evicted,
+        if first.seq > after + 1 {
+            return BufferRead::Evicted;
         }
+        // Entries about keys have numbers too.
+        let index = recent.events.partition_point(|event| event.seq <= after);
+        BufferRead::Events(recent.events.iter().skip(index).take(limit).cloned().collect())
+    }
+
+    /// Adds the events from before the start of the server, once, if a subscriber that has read up to `after` continues
+    /// with one of the last of them: after a restart, many do. Reads the ledger.
+    pub(super) fn fill(&self, after: u64, is_stopped: impl Fn() -> bool) -> bool {
+        let first_seq = |recent: &RecentEvents| recent.events.front().map(|event| event.seq);
+        let (first, is_filled, head) = {
+            let recent = self.recent.lock();
+            (first_seq(&recent), recent.is_filled, self.feed.head().seq.0)
+        };
+        let until = first.map_or(head, |first| first - 1);
+        let begin = until.saturating_sub(MAX_EVENTS as u64 / 2).max(self.feed.pruned_through().0);
+        if is_filled || after < begin {
+            return false;
+        }
+        let Some(older) = self.history.events_between(begin, until, self.feed.epoch(), is_stopped) else {
+            return false;
+        };
+        let mut recent = self.recent.lock();
+        if recent.is_filled || first_seq(&recent) != first {
+            return false;
+        }
+        recent.is_filled = true;
+        for event in older.into_iter().rev() {
+            recent.weight += event.memory_size();
+            recent.events.push_front(Arc::new(event));
+            if recent.weight > MAX_BYTES / 2 {
+                break;
+            }
+        }
+        true
     }
 }
 
 impl Observer for EventBuffer {
-    fn before_event(&self, seq: Seq, event: &Event, before: &KernelState) {
-        let anchor = before.clock().map_or(ClockAnchor::default(), |clock| clock.anchor);
-        let encoded = Arc::new(EncodedEvent::new(seq.0, event, &before, before.ledger_tag(), anchor));
+    fn event_applied(&self, applied: AppliedEvent<'_>) {
+        let anchor = clock_anchor(applied.state).unwrap_or_default();
+        let encoded = Arc::new(EncodedEvent::new(applied, anchor, self.feed.epoch()));
         let mut recent = self.recent.lock();
         recent.weight += encoded.memory_size();
         recent.events.push_back(encoded);
         while recent.events.len() > MAX_EVENTS || recent.weight > MAX_BYTES {
             let Some(dropped) = recent.events.pop_front() else { break };
             recent.weight -= dropped.memory_size();
+            recent.is_filled = true;
         }
     }
 

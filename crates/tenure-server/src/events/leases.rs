@@ -1,88 +1,54 @@
-//! The lease or waiter of an event, as it was right after it.
-
-use std::sync::Arc;
+//! The leases and waiters of events.
 
 use tenure_api::{Lease, Waiter};
 use tenure_core::kernel::{
-    ClockAnchor, EndedLease, Event, Fence, Holder, IssuedLease, Labels, LeaseEnd, LeaseMode, LeaseRequest,
-    LeaseTerms, LeaseView, LedgerTag, Nonce, QueueTicketView, QueuedAcquire, Resource, Tick, TickDuration,
-    WorkEvent,
+    ClockAnchor, Event, Fence, Holder, KernelState, Labels, LeaseEnd, LeaseMode, LeaseTerms, LedgerTag,
+    Nonce, QueuedAcquire, Resource, Tick, TickDuration, WorkEvent,
 };
 use tenure_core::rules::remaining;
 
 use crate::app::format_tick_with_anchor;
 use crate::leases::{active_view, ended_view};
 
-#[derive(Debug, Clone)]
+/// A lease right after an event. Most events are about leases, so the JSON is not made before a subscriber needs it.
+#[derive(Debug)]
 pub(super) struct LeaseSnapshot {
-    pub(super) fence: Fence,
-    /// `None` if the start of the lease is forgotten: then `terms` has only what the event itself says.
+    fence: Fence,
+    /// `None` if the lease began before the oldest event that can be read, and is forgotten since.
     pub(super) names: Option<(Resource, Holder)>,
-    pub(super) terms: LeaseTerms,
-    pub(super) end: Option<(Tick, LeaseEnd)>,
-    /// Whether this is how it was later: then its renewals are counted already.
-    pub(super) is_later: bool,
+    terms: LeaseTerms,
+    end: Option<(Tick, LeaseEnd)>,
 }
 
 impl LeaseSnapshot {
-    pub(super) fn of_issued(issued: &IssuedLease) -> Self {
-        Self::new(issued.fence, &issued.resource, &issued.holder, &issued.terms)
-    }
-
-    pub(super) fn of_active(lease: LeaseView<'_>) -> Self {
-        Self::new(lease.fence, lease.resource, lease.holder, lease.terms)
-    }
-
-    /// A lease that is over, as it was before its end.
-    pub(super) fn of_ended(lease: &EndedLease) -> Self {
-        Self::new(lease.fence, &lease.resource, &lease.holder, &lease.terms)
-    }
-
-    fn new(fence: Fence, resource: &Resource, holder: &Holder, terms: &LeaseTerms) -> Self {
-        let names = Some((resource.clone(), holder.clone()));
-        Self { fence, names, terms: terms.clone(), end: None, is_later: false }
-    }
-
-    fn unknown(fence: Fence) -> Self {
-        let terms = LeaseTerms {
-            mode: LeaseMode::Exclusive,
-            issued_at: Tick::default(),
-            expires_at: Tick::default(),
-            ttl: TickDuration::default(),
-            renewals: 0,
-            nonce: Nonce::default(),
-            labels: Labels::default(),
-        };
-        Self { fence, names: None, terms, end: None, is_later: true }
-    }
-
-    /// The lease that `event` is about, right after it. `before` is what it was.
-    pub(super) fn after_event(
-        event: &Event,
-        before: impl Fn(Fence) -> Option<LeaseSnapshot>,
-    ) -> Option<LeaseSnapshot> {
-        let known = |fence: &Fence| before(*fence).unwrap_or_else(|| LeaseSnapshot::unknown(*fence));
-        let ended =
-            |fence: &Fence, at: &Tick, end: LeaseEnd| LeaseSnapshot { end: Some((*at, end)), ..known(fence) };
-        Some(match event {
-            Event::Issued(issued) => LeaseSnapshot::of_issued(issued),
-            Event::Renewed { lease, expires_at, ttl, .. } => {
-                let before = known(lease);
-                let renewals = before.terms.renewals.saturating_add(u32::from(!before.is_later));
-                let terms = LeaseTerms { expires_at: *expires_at, ttl: *ttl, renewals, ..before.terms };
-                LeaseSnapshot { terms, ..before }
+    /// The lease of `event`, if it has one. `state` is the state right after the event, or a later one if the lease
+    /// began before the oldest event that can be read.
+    pub(super) fn new(event: &Event, state: &KernelState) -> Option<Self> {
+        let (fence, end) = match event {
+            Event::Issued(issued) => {
+                let names = Some((issued.resource.clone(), issued.holder.clone()));
+                return Some(Self { fence: issued.fence, names, terms: issued.terms.clone(), end: None });
             }
-            Event::Released { lease, at, reason, .. } => ended(lease, at, LeaseEnd::Released(*reason)),
-            Event::Expired { lease, at } => ended(lease, at, LeaseEnd::Expired),
-            Event::Revoked { lease, at, cause, .. } => ended(lease, at, LeaseEnd::Revoked(*cause)),
+            Event::Released { lease, at, reason, .. } => (*lease, Some((*at, LeaseEnd::Released(*reason)))),
+            Event::Expired { lease, at } => (*lease, Some((*at, LeaseEnd::Expired))),
+            Event::Revoked { lease, at, cause, .. } => (*lease, Some((*at, LeaseEnd::Revoked(*cause)))),
+            Event::Renewed { lease, .. } => (*lease, None),
             Event::Work(event) => match &**event {
-                WorkEvent::Spent { lease, .. } => known(lease),
+                WorkEvent::Spent { lease, .. } => (*lease, None),
             },
             _ => return None,
-        })
+        };
+        let active = state.lease(fence).map(|lease| (lease.resource, lease.holder, lease.terms));
+        let ended = || state.ended_lease(fence).map(|lease| (&lease.resource, &lease.holder, &lease.terms));
+        let found = active.or_else(ended);
+        let names = found.map(|(resource, holder, _)| (resource.clone(), holder.clone()));
+        let mut terms = found.map_or_else(unknown_terms, |(.., terms)| terms.clone());
+        if let Event::Renewed { expires_at, ttl, .. } = event {
+            (terms.expires_at, terms.ttl) = (*expires_at, *ttl);
+        }
+        Some(Self { fence, names, terms, end })
     }
 
-    /// As it is told. Where something is not known any more, it is empty.
     pub(super) fn to_view(&self, at: Tick, tag: LedgerTag, anchor: ClockAnchor) -> Lease {
         let time = |tick| format_tick_with_anchor(anchor, tick);
         let names = self.names.as_ref();
@@ -101,56 +67,39 @@ impl LeaseSnapshot {
     }
 }
 
-#[derive(Debug, Clone)]
-pub(super) struct WaitSnapshot {
-    pub(super) ticket: u64,
-    /// 0 where it has no place, or nobody remembers which.
-    pub(super) position: usize,
-    /// Nothing where its beginning is forgotten.
-    pub(super) request: Option<Arc<WaitRequest>>,
-}
-
-/// What a waiter asked for. What its tokens would be made from is not in it.
-#[derive(Debug)]
-pub(super) struct WaitRequest {
-    pub(super) holder: Holder,
-    pub(super) requested: Vec<(Resource, LeaseMode)>,
-    pub(super) since: Tick,
-    pub(super) until: Tick,
-}
-
-impl WaitRequest {
-    pub(super) fn of(queued: &QueuedAcquire) -> Self {
-        let (holder, requested) = (queued.holder.clone(), requested_resources(&queued.requests));
-        Self { holder, requested, since: queued.at, until: queued.until }
-    }
-
-    pub(super) fn of_waiting(waiting: QueueTicketView<'_>) -> Self {
-        let (holder, requested) = (waiting.holder.clone(), requested_resources(waiting.requests));
-        Self { holder, requested, since: waiting.since, until: waiting.until }
+fn unknown_terms() -> LeaseTerms {
+    LeaseTerms {
+        mode: LeaseMode::Exclusive,
+        issued_at: Tick::default(),
+        expires_at: Tick::default(),
+        ttl: TickDuration::default(),
+        renewals: 0,
+        nonce: Nonce::default(),
+        labels: Labels::default(),
     }
 }
 
-fn requested_resources(requests: &[LeaseRequest]) -> Vec<(Resource, LeaseMode)> {
-    let each = |request: &LeaseRequest| {
-        request.resources().map(|name| (name.clone(), request.mode)).collect::<Vec<_>>()
-    };
-    requests.iter().flat_map(each).collect()
+/// The resources that `queued` waits for.
+pub(super) fn requested_resources(queued: &QueuedAcquire) -> impl Iterator<Item = &Resource> {
+    queued.requests.iter().flat_map(|request| request.resources())
 }
 
-impl WaitSnapshot {
-    pub(super) fn to_view(&self, at: Tick, anchor: ClockAnchor) -> Waiter {
-        let known = self.request.as_deref();
-        let requested = known.map_or(&[][..], |request| &request.requested);
-        Waiter {
-            ticket: self.ticket,
-            position: self.position,
-            holder: known.map_or_else(String::new, |request| request.holder.as_str().to_owned()),
-            mode: requested.first().map_or_else(String::new, |(_, mode)| mode.as_str().to_owned()),
-            resources: requested.iter().map(|(resource, _)| resource.as_str().to_owned()).collect(),
-            since: known.map_or_else(String::new, |request| format_tick_with_anchor(anchor, request.since)),
-            waited_ms: known.map_or(0, |request| at.since(request.since).as_millis()),
-            remaining_ms: known.map_or(0, |request| remaining(at.0, request.until.0) / 1_000),
-        }
+/// A waiter at `at`. `position` is 0 once it has left the queue.
+pub(super) fn waiter_view(queued: &QueuedAcquire, position: usize, at: Tick, anchor: ClockAnchor) -> Waiter {
+    Waiter {
+        position,
+        holder: queued.holder.as_str().to_owned(),
+        mode: queued.requests.first().map_or_else(String::new, |request| request.mode.as_str().to_owned()),
+        resources: requested_resources(queued).map(|resource| resource.as_str().to_owned()).collect(),
+        since: format_tick_with_anchor(anchor, queued.at),
+        waited_ms: at.since(queued.at).as_millis(),
+        remaining_ms: remaining(at.0, queued.until.0) / 1_000,
+        ..unknown_waiter(queued.ticket.0)
     }
+}
+
+/// A waiter of which only the ticket is known.
+pub(super) fn unknown_waiter(ticket: u64) -> Waiter {
+    let (holder, mode, since) = Default::default();
+    Waiter { ticket, position: 0, holder, mode, resources: Vec::new(), since, waited_ms: 0, remaining_ms: 0 }
 }

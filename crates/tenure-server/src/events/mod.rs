@@ -1,12 +1,9 @@
-//! `GET /v1/events`: events as they happen, and from any earlier point that the ledger still has.
+//! `GET /v1/events`: events as they are published, and from any earlier event that the ledger still has.
 //!
 //! ```text
-//! registrar ──> event_buffer    recent events in memory, for all subscribers
-//!               encoded_event   an event, encoded once, with its subject as it was right after it
-//!               leases          subjects: leases and waiters
-//!               agents          subjects: agents, file sessions and intent sessions
-//!               subscriber      a task for each subscriber: reads the buffer, while it keeps up
-//!               history         older events, from the ledger, on a blocking thread
+//! feed ──> event_buffer   the last events in memory, each encoded once for all subscribers
+//!          subscriber     a task per subscriber: reads the buffer while it keeps up
+//!          history        older events, from a replay of the ledger on a few threads
 //! ```
 
 mod agents;
@@ -15,6 +12,8 @@ mod event_buffer;
 mod history;
 mod leases;
 mod subscriber;
+#[cfg(test)]
+mod tests;
 
 use std::sync::Arc;
 
@@ -22,12 +21,11 @@ use axum::body::Body;
 use axum::extract::State;
 use axum::http::{HeaderMap, Uri, header};
 use axum::response::{IntoResponse as _, Response};
-use encoded_event::{EncodedEvent, EventSubject};
 use serde::Deserialize;
 use tenure_api::Code;
 use tenure_core::kernel::{Event, Principal, Resource};
 
-use self::encoded_event::EventFormat;
+use self::encoded_event::{Audience, EncodedEvent, EventFormat};
 pub(crate) use self::event_buffer::EventBuffer;
 pub(super) use self::subscriber::EventBody;
 use self::subscriber::{EventSubscriber, HEARTBEAT};
@@ -96,7 +94,8 @@ fn watch(
         None => ledger.after_start(query.from.as_deref())?,
     };
     let (buffer, view, epoch) = (app.events.clone(), app.registrar.view().clone(), ledger.epoch);
-    Ok(EventSubscriber { buffer, feed, view, filter, epoch, format: form, after, heartbeat: HEARTBEAT }
+    let (filter, format, heartbeat) = (Arc::new(filter), form, HEARTBEAT);
+    Ok(EventSubscriber { buffer, feed, view, filter, epoch, format, after, replayed: None, heartbeat }
         .start())
 }
 
@@ -250,55 +249,36 @@ impl Filter {
         self.caller.is_valid()
     }
 
+    fn principal(&self) -> &Principal {
+        &self.caller.principal
+    }
+
     fn matches(&self, event: &EncodedEvent) -> bool {
         let is_selected = match &self.kinds {
             Kinds::Usual => event.kind.starts_with("lease.") || event.kind.starts_with("wait."),
             Kinds::Every => true,
             Kinds::Only(pattern) => pattern.fits(event.kind),
         };
-        is_selected && self.passes_resource(&event.subject)
+        is_selected && self.passes_resource(event)
     }
 
-    fn passes_resource(&self, about: &EventSubject) -> bool {
-        let fits = |resource: &Resource| {
+    fn passes_resource(&self, event: &EncodedEvent) -> bool {
+        let resources = event.resources();
+        if resources.is_empty() {
+            // A token that is limited to resources sees only its own agents, and the server's events.
+            return self.resource.is_none()
+                && match &event.audience {
+                    Audience::All => true,
+                    Audience::Unlimited => self.caller.can_see(""),
+                    Audience::Principal(principal) => {
+                        self.caller.can_see("") || *principal == self.caller.principal
+                    }
+                };
+        }
+        let matches = |resource: &Resource| {
             self.resource.as_ref().is_none_or(|pattern| pattern.fits(resource.as_str()))
         };
-        let is_seen = |resource: &Resource| self.caller.can_see(resource.as_str());
-        match about {
-            EventSubject::Nothing => self.resource.is_none(),
-            EventSubject::Lease(facts) => match &facts.names {
-                Some((resource, _)) => fits(resource) && is_seen(resource),
-                // Nobody knows any more what it was about, so only who may see everything is told.
-                None => self.resource.is_none() && self.caller.can_see(""),
-            },
-            EventSubject::IntentSession(Some(then)) => fits(&then.resource) && is_seen(&then.resource),
-            EventSubject::IntentSession(None) => self.resource.is_none() && self.caller.can_see(""),
-            EventSubject::Agent(then) => {
-                let mut names = then.resources();
-                match names.clone().next() {
-                    Some(_) => names.clone().any(fits) && names.all(is_seen),
-                    // It names nothing that a token could be limited to, so it is told to whom the agent belongs.
-                    None => self.resource.is_none() && self.is_for(then.principal.as_ref()),
-                }
-            }
-            EventSubject::File(then) => match &then.resource {
-                Some(resource) => fits(resource) && is_seen(resource),
-                None => self.resource.is_none() && self.caller.can_see(""),
-            },
-            EventSubject::Wait(wait) => match &wait.request {
-                Some(request) => {
-                    let mut names = request.requested.iter().map(|(resource, _)| resource);
-                    names.clone().any(fits) && names.all(is_seen)
-                }
-                None => self.resource.is_none() && self.caller.can_see(""),
-            },
-        }
-    }
-}
-
-impl Filter {
-    fn is_for(&self, principal: Option<&Principal>) -> bool {
-        self.caller.can_see("") || self.caller.is_valid() && principal == Some(&self.caller.principal)
+        resources.iter().any(matches) && resources.iter().all(|name| self.caller.can_see(name.as_str()))
     }
 }
 

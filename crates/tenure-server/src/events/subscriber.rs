@@ -1,7 +1,7 @@
-//! Brings events to one subscriber: a task each, and no thread.
+//! Sends events to one subscriber: a task each, and no thread.
 
 use std::convert::Infallible;
-use std::pin::Pin;
+use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
@@ -16,35 +16,37 @@ use tokio::time::{Instant, sleep_until, timeout};
 use super::Filter;
 use super::encoded_event::{EncodedEvent, EventFormat};
 use super::event_buffer::{BufferRead, EventBuffer};
-use super::history::{History, HistoryBatch};
+use super::history::{TurnEnd, TurnRequest};
 use crate::app::tick_to_rfc3339;
 
-/// Whoever hears nothing for longer than this may take the connection for dead.
+/// A client may take a connection that is silent for longer for dead.
 pub(super) const HEARTBEAT: Duration = Duration::from_secs(15);
-/// Whoever takes nothing for so long is not waited for.
+/// A client that takes nothing for so long is told to reconnect.
 const SEND_TIMEOUT: Duration = Duration::from_secs(60);
-/// Whoever reads the past and takes nothing for so long lets others have their turn at the disk.
-const READ_SLOT_TIMEOUT: Duration = Duration::from_secs(5);
-/// How many events are looked at in one go.
-const BATCH_SIZE: usize = 256;
-/// About how many bytes are handed over in one go, and how often before somebody has to take them.
-const CHUNK_BYTES: usize = 64 << 10;
-const MAX_CHUNKS: usize = 4;
+/// How long the state of a blocked subscriber that reads the ledger is kept.
+const REPLAY_TIMEOUT: Duration = Duration::from_secs(1);
+/// How many events of the ring buffer are sent at once.
+const BATCH_SIZE: usize = 64;
+/// About how many bytes are in a chunk, and how many chunks wait for the connection. Together they are the memory of a
+/// subscriber that does not read.
+pub(super) const CHUNK_BYTES: usize = 32 << 10;
+pub(super) const MAX_CHUNKS: usize = 4;
 
-/// What is needed to bring somebody events.
 pub(super) struct EventSubscriber {
     pub(super) buffer: Arc<EventBuffer>,
     pub(super) feed: Arc<Feed>,
     pub(super) view: Arc<StateView>,
-    pub(super) filter: Filter,
+    pub(super) filter: Arc<Filter>,
     pub(super) epoch: u64,
     pub(super) format: EventFormat,
-    /// The last event that was told, or passed over.
+    /// The last event that was sent, or is not for this subscriber.
     pub(super) after: u64,
+    /// The last event that was read from the ledger.
+    pub(super) replayed: Option<u64>,
     pub(super) heartbeat: Duration,
 }
 
-/// What goes into an answer: what the courier brings, and then its last words.
+/// The body of the response: what the task sends, and at last why it ended.
 pub(crate) struct EventBody {
     chunks: mpsc::Receiver<Bytes>,
     last_chunk: Arc<Mutex<Option<Bytes>>>,
@@ -52,9 +54,9 @@ pub(crate) struct EventBody {
 
 enum StreamEnd {
     HungUp,
-    /// The server ends, and whoever listens comes back; or its token does not count any more.
+    /// The server stops, and the client reconnects; or its token expired or was revoked.
     Ended,
-    /// Something is missing from here on, and why.
+    /// Events are missing from here on, for this reason.
     Resync(&'static str),
 }
 
@@ -65,7 +67,7 @@ struct EventWriter {
 }
 
 impl EventSubscriber {
-    /// Sets out. Once the body is dropped the courier stops by itself.
+    /// Starts the task. It ends when the body is dropped.
     pub(super) fn start(mut self) -> EventBody {
         let (sender, pieces) = mpsc::channel(MAX_CHUNKS);
         let last_words = Arc::new(Mutex::new(None));
@@ -75,7 +77,9 @@ impl EventSubscriber {
             let heartbeat = self.heartbeat;
             let mut writer =
                 EventWriter { chunks: sender, next_heartbeat_at: Instant::now() + heartbeat, heartbeat };
-            if let StreamEnd::Resync(why) = self.run(&mut writer).await {
+            let end = self.run(&mut writer).await;
+            self.forget_replay();
+            if let StreamEnd::Resync(why) = end {
                 let now = self.view.now();
                 let at = self.view.read(|state| tick_to_rfc3339(state, now));
                 let words = self.format.resync(self.epoch, self.after, at, why);
@@ -105,10 +109,12 @@ impl EventSubscriber {
             match self.buffer.read_after(self.after, self.feed.head().seq.0, BATCH_SIZE) {
                 BufferRead::Events(events) => {
                     is_up_to_date = true;
+                    self.forget_replay();
                     self.send_events(&events, line).await?;
                 }
                 BufferRead::UpToDate | BufferRead::Evicted if has_ended => return Err(StreamEnd::Ended),
                 BufferRead::UpToDate => {
+                    self.forget_replay();
                     tokio::select! {
                         _ = signal.changed() => {}
                         () = sleep_until(line.next_heartbeat_at) => {}
@@ -129,49 +135,60 @@ impl EventSubscriber {
         }
     }
 
-    /// Brings what is no longer in memory.
+    fn forget_replay(&mut self) {
+        if let Some(at) = self.replayed.take() {
+            self.buffer.history.forget(at);
+        }
+    }
+
+    /// Waits for a turn to read the ledger, and sends what is read in that turn. The turn is over when the connection
+    /// takes nothing more.
     async fn catch_up(&mut self, line: &mut EventWriter) -> Result<(), StreamEnd> {
+        let mut turn = pin!(self.buffer.history.clone().turn(self.filter.principal().clone()));
         let turn = loop {
             tokio::select! {
-                turn = self.buffer.read_slots.clone().acquire_owned() => break turn.expect("it is never closed"),
+                turn = &mut turn => break turn,
                 () = line.chunks.closed() => return Err(StreamEnd::HungUp),
                 () = sleep_until(line.next_heartbeat_at) => {
                     line.send(self.format.heartbeat(self.epoch, self.after)).await?;
                 }
             }
         };
-        let mut history = History::new(&self.feed, &self.view, self.after, turn);
-        loop {
-            if self.buffer.signal().borrow().has_ended || !self.filter.is_valid() {
-                return Err(StreamEnd::Ended);
+        let head = self.feed.head().seq.0;
+        if !matches!(self.buffer.read_after(self.after, head, 1), BufferRead::Evicted) {
+            // Another subscriber filled the buffer.
+            return Ok(());
+        }
+        let request = TurnRequest {
+            after: self.after,
+            filter: self.filter.clone(),
+            format: self.format,
+            epoch: self.epoch,
+            chunks: line.chunks.clone(),
+        };
+        let buffer = self.buffer.clone();
+        let read = tokio::task::spawn_blocking(move || {
+            let _turn = turn;
+            let is_stopped = || request.chunks.is_closed() || buffer.signal().borrow().has_ended;
+            let is_filled = buffer.fill(request.after, is_stopped);
+            (!is_filled).then(|| buffer.history.run_turn(&request, is_stopped))
+        });
+        let Some(outcome) = read.await.map_err(|_| StreamEnd::Ended)? else { return Ok(()) };
+        (self.after, self.replayed) = (outcome.sent, Some(outcome.read));
+        if !outcome.unsent.is_empty() {
+            if timeout(REPLAY_TIMEOUT, line.chunks.reserve()).await.is_err() {
+                self.forget_replay();
             }
-            let read = tokio::task::spawn_blocking(move || {
-                let past = history.next();
-                (history, past)
-            });
-            let past;
-            (history, past) = read.await.map_err(|_| StreamEnd::Ended)?;
-            match past {
-                HistoryBatch::Events(events) => {
-                    let is_taken = timeout(READ_SLOT_TIMEOUT, line.chunks.reserve()).await.is_ok();
-                    if !is_taken {
-                        drop(history);
-                        return self.send_events(&events, line).await;
-                    }
-                    self.send_events(&events, line).await?;
-                }
-                HistoryBatch::CaughtUp => return Ok(()),
-                HistoryBatch::Gone => {
-                    return Err(StreamEnd::Resync(
-                        "the events from here on were pruned; list what there is, and go on from there",
-                    ));
-                }
-                HistoryBatch::Unreadable => {
-                    return Err(StreamEnd::Resync("the ledger cannot be read; look at the server's disk"));
-                }
-            }
-            if Instant::now() >= line.next_heartbeat_at {
-                line.send(self.format.heartbeat(self.epoch, self.after)).await?;
+            line.send(outcome.unsent.into()).await?;
+        }
+        self.after = outcome.read;
+        match outcome.end {
+            TurnEnd::Paused => Ok(()),
+            TurnEnd::Pruned => Err(StreamEnd::Resync(
+                "the events from here on were pruned; list what there is, and go on from there",
+            )),
+            TurnEnd::Unreadable => {
+                Err(StreamEnd::Resync("the ledger cannot be read; look at the server's disk"))
             }
         }
     }

@@ -43,12 +43,11 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
 use tenure_core::kernel::{
-    Command, CommandOutcome, Event, Fence, FileCommand, FileEvent, FileOutcome, FileSession, KernelState,
-    Limits, Resource, Tick, TickDuration,
+    Command, CommandOutcome, Event, Fence, FileCommand, FileOutcome, FileSession, KernelState, Limits,
+    Removed, Resource, Tick, TickDuration,
 };
 use tenure_host::blame::AttributionStore;
-use tenure_ledger::Seq;
-use tenure_registrar::runtime::Observer;
+use tenure_registrar::runtime::{AppliedEvent, Observer};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
@@ -228,27 +227,26 @@ impl FilesApi {
 }
 
 impl FileEventObserver {
-    fn ends(&self, lease: Fence, at: Tick, before: &KernelState) {
-        let Some(lease) = before.lease(lease) else { return };
-        if let Some(session) = before.file_session(lease.holder) {
-            self.listeners.iter().for_each(|listener| listener.lease_ended(lease.resource, session, at));
+    fn ends(&self, lease: Fence, at: Tick, state: &KernelState) {
+        let Some(lease) = state.ended_lease(lease) else { return };
+        // A session ends after its leases.
+        if let Some(session) = state.file_session(&lease.holder) {
+            self.listeners.iter().for_each(|listener| listener.lease_ended(&lease.resource, session, at));
         }
     }
 }
 
 impl Observer for FileEventObserver {
-    fn before_event(&self, _: Seq, event: &Event, before: &KernelState) {
-        match event {
+    fn event_applied(&self, applied: AppliedEvent<'_>) {
+        match applied.event {
             Event::Issued(issued) if issued.resource.as_str().starts_with("FILE:") => {
                 self.listeners.iter().for_each(|listener| listener.lease_began());
             }
             Event::Released { lease, at, .. }
             | Event::Expired { lease, at }
-            | Event::Revoked { lease, at, .. } => self.ends(*lease, *at, before),
-            Event::File(event) => {
-                if let FileEvent::Ended { session, .. } = &**event
-                    && let Some(session) = before.file_session(session)
-                {
+            | Event::Revoked { lease, at, .. } => self.ends(*lease, *at, applied.state),
+            Event::File(_) => {
+                if let Some(Removed::FileSession(session)) = applied.removed {
                     self.listeners.iter().for_each(|listener| listener.session_ended(session));
                 }
             }

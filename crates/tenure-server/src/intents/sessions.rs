@@ -11,10 +11,9 @@ use serde::Deserialize;
 use tenure_api::{IntentSessionList, IntentSessionView};
 use tenure_core::kernel;
 use tenure_core::kernel::{
-    Event, Fence, Holder, IntentSession, IntentSessionState, KernelState, LEADER_LOCK, leader_lock_resource,
+    Event, Fence, Holder, IntentSession, IntentSessionState, LEADER_LOCK, leader_lock_resource,
 };
-use tenure_ledger::Seq;
-use tenure_registrar::runtime::{Observer, StateView};
+use tenure_registrar::runtime::{AppliedEvent, Observer, StateView};
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep_until};
 
@@ -182,8 +181,8 @@ impl IntentSessionWaker {
 }
 
 impl Observer for IntentSessionWaker {
-    fn before_event(&self, _: Seq, event: &Event, _: &KernelState) {
-        match event {
+    fn event_applied(&self, applied: AppliedEvent<'_>) {
+        match applied.event {
             Event::Intent(_) => self.is_due.store(true, Ordering::Relaxed),
             Event::Issued(issued) if issued.resource.as_str() == LEADER_LOCK => {
                 self.leader_fence.store(issued.fence.0, Ordering::Relaxed);

@@ -16,6 +16,7 @@ mod files;
 #[path = "../../../tenure-device/tests/it/firmware_image.rs"]
 mod firmware_image;
 mod intents;
+mod late_events;
 mod limited_visibility;
 mod limits;
 mod list;

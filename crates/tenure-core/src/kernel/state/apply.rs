@@ -9,8 +9,9 @@ use super::entry::{
 use super::name_table::NameLookup;
 use super::retention::EndedLease;
 use super::{ClockAnchor, ClockState, KernelState, Slot};
+use crate::kernel::agent::AgentWait;
 use crate::kernel::event::{ClockReading, Event, IssuedLease, QueuedAcquire};
-use crate::kernel::file::FILES_PRINCIPAL;
+use crate::kernel::file::{FILES_PRINCIPAL, FileSession, RetryTicket};
 use crate::kernel::lease::lease_request::{LeaseRequest, can_be_assigned};
 use crate::kernel::outcome::LeaseEnd;
 use crate::kernel::work::WorkLease;
@@ -24,14 +25,24 @@ use crate::value::{
 #[error("the event does not follow from those before it: {0}")]
 pub struct ApplyError(pub &'static str);
 
+/// What an event removed from the state. Observers run after an event is applied, and need it to show the event.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Removed {
+    QueueTicket(Box<QueuedAcquire>),
+    AgentWait(Box<AgentWait>),
+    RetryTicket(Box<RetryTicket>),
+    FileSession(Box<FileSession>),
+}
+
 impl KernelState {
-    /// Records `event`.
+    /// Records `event`, and returns what it removed unless the state still has it in another table.
     ///
     /// Whatever [`decide`](crate::kernel::decide) produced in this state is accepted. An event that cannot
     /// follow is refused and changes nothing, so that a damaged ledger is found instead of believed.
-    pub fn apply(&mut self, event: &Event) -> Result<(), ApplyError> {
+    pub fn apply(&mut self, event: &Event) -> Result<Option<Removed>, ApplyError> {
         ensure(event.occurred_at() >= self.now, "its tick is before the last one")?;
         self.check_work_event(event)?;
+        let mut removed = None;
         match event {
             Event::Issued(issued) => self.apply_issued(issued)?,
             Event::Renewed { lease, at, expires_at, ttl } => {
@@ -57,9 +68,9 @@ impl KernelState {
                 self.end_lease(slot, *at, LeaseEnd::Revoked(*cause));
             }
             Event::Queued(queued) => self.apply_queued(queued)?,
-            Event::File(event) => self.apply_file(event)?,
+            Event::File(event) => removed = self.apply_file(event)?,
             Event::Intent(event) => self.apply_intent(event)?,
-            Event::Agent(event) => self.apply_agent(event)?,
+            Event::Agent(event) => removed = self.apply_agent(event)?,
             Event::Work(event) => self.apply_work(event)?,
             Event::Left { ticket, at, .. } => {
                 let waiting = self
@@ -68,6 +79,7 @@ impl KernelState {
                 if let Some(key) = waiting.queued.key {
                     self.keys.remove_queued(self.holders.get(waiting.holder).principal, key);
                 }
+                removed = Some(Removed::QueueTicket(Box::new(waiting.queued)));
             }
             Event::Marked { at, reading } => {
                 let clock =
@@ -87,7 +99,7 @@ impl KernelState {
         }
         self.now = event.occurred_at();
         self.forget();
-        Ok(())
+        Ok(removed)
     }
 
     fn apply_issued(&mut self, issued: &IssuedLease) -> Result<(), ApplyError> {

@@ -15,7 +15,7 @@ mod view;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
-pub use apply::ApplyError;
+pub use apply::{ApplyError, Removed};
 pub use checkpoint::RestoreError;
 pub(crate) use entry::{LeaseEntry, QueueEntry};
 pub use invariants::ComparableState;

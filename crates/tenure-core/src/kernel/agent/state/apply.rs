@@ -6,7 +6,7 @@ use super::AgentRecord;
 use crate::kernel::agent::{AgentEvent, AgentPhase, AgentWait};
 use crate::kernel::lease::lease_request::LeaseRequest;
 use crate::kernel::state::apply::ensure;
-use crate::kernel::state::{ApplyError, KernelState, Slot};
+use crate::kernel::state::{ApplyError, KernelState, Removed, Slot};
 use crate::rules::overlap::is_hierarchical;
 use crate::rules::{has_duration, is_expired};
 use crate::value::{
@@ -14,7 +14,10 @@ use crate::value::{
 };
 
 impl KernelState {
-    pub(in crate::kernel) fn apply_agent(&mut self, event: &AgentEvent) -> Result<(), ApplyError> {
+    pub(in crate::kernel) fn apply_agent(
+        &mut self,
+        event: &AgentEvent,
+    ) -> Result<Option<Removed>, ApplyError> {
         match event {
             AgentEvent::Began { rank, principal, session, at } => {
                 let before = self.agents.get(&rank.agent);
@@ -39,6 +42,7 @@ impl KernelState {
                 let pending = self.agents.wait_index.remove(*ticket);
                 let pending = pending.ok_or(ApplyError("it ends a wait that is not there"))?;
                 self.agents.update(&pending.rank.agent, *at, |_| {});
+                return Ok(Some(Removed::AgentWait(Box::new(pending))));
             }
             AgentEvent::Died { agent, at, retry_at } => {
                 self.ensure_agent_exists(agent)?;
@@ -91,7 +95,7 @@ impl KernelState {
                 });
             }
         }
-        Ok(())
+        Ok(None)
     }
 
     fn apply_agent_wait(&mut self, pending: &AgentWait) -> Result<(), ApplyError> {

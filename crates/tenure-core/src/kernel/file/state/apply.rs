@@ -9,15 +9,15 @@ use crate::kernel::file::{
 };
 use crate::kernel::outcome::LeaseEnd;
 use crate::kernel::state::apply::ensure;
-use crate::kernel::state::{ApplyError, KernelState};
+use crate::kernel::state::{ApplyError, KernelState, Removed};
 use crate::lease::ReleaseReason;
 use crate::rules::{has_duration, is_expired, is_storable_text};
 use crate::value::{Holder, LeaseMode, Resource, Tick, TickDuration, Ticket};
 
 impl KernelState {
-    pub(in crate::kernel) fn apply_file(&mut self, event: &FileEvent) -> Result<(), ApplyError> {
+    pub(in crate::kernel) fn apply_file(&mut self, event: &FileEvent) -> Result<Option<Removed>, ApplyError> {
         match event {
-            FileEvent::Began { session, at } => self.apply_began(session, *at),
+            FileEvent::Began { session, at } => self.apply_began(session, *at)?,
             FileEvent::Seen { session, at, task } => {
                 ensure(
                     task.as_ref().is_none_or(|task| is_storable_text(task)),
@@ -29,13 +29,11 @@ impl KernelState {
                 if let Some(task) = task {
                     known.task = task.clone();
                 }
-                Ok(())
             }
             FileEvent::TurnEnded { session, at } => {
                 let known = self.find_session_mut(session)?;
                 known.seen_at = *at;
                 known.turn_ended_at = Some(*at);
-                Ok(())
             }
             FileEvent::Contended(contended) => {
                 ensure(contended.ticket > self.last_ticket, "its ticket was drawn before")?;
@@ -59,7 +57,6 @@ impl KernelState {
                     blocked: None,
                     end: None,
                 });
-                Ok(())
             }
             FileEvent::Blocked { ticket, report: found } => {
                 let known = self.files.tickets.get_mut(ticket).ok_or(NO_TICKET)?;
@@ -67,19 +64,19 @@ impl KernelState {
                 ensure(is_expired(found.at.0, known.retry_at.0), "its retry was not due")?;
                 ensure(found.held_since <= found.at && found.seen_at <= found.at, "it tells of the future")?;
                 known.blocked = Some(found.clone());
-                Ok(())
             }
             FileEvent::Closed { ticket, at, end } => {
                 let mut known = self.remove_retry_ticket(*ticket)?;
-                if known.blocked.is_some() {
-                    known.end = Some((*at, *end));
-                    self.files.insert_ticket(known);
+                if known.blocked.is_none() {
+                    return Ok(Some(Removed::RetryTicket(Box::new(known))));
                 }
-                Ok(())
+                known.end = Some((*at, *end));
+                self.files.insert_ticket(known);
             }
-            FileEvent::Ended { session, .. } => self.apply_ended(session),
-            FileEvent::Violated { .. } => Ok(()),
+            FileEvent::Ended { session, .. } => return self.apply_ended(session),
+            FileEvent::Violated { .. } => {}
         }
+        Ok(None)
     }
 
     /// A session of an agent gets leases on files in the name of all of them, and nobody else gets any in that name.
@@ -128,24 +125,23 @@ impl KernelState {
         Ok(())
     }
 
-    fn apply_ended(&mut self, id: &Holder) -> Result<(), ApplyError> {
+    fn apply_ended(&mut self, id: &Holder) -> Result<Option<Removed>, ApplyError> {
         self.find_session_mut(id)?;
         let holds = self.find_holder(id).is_some_and(|slot| !self.is_holder_idle(slot));
         ensure(!holds, "it ends with what it holds")?;
         ensure(self.retry_tickets_of(id).next().is_none(), "it ends with an open ticket")?;
         ensure(self.file_session_descendants(id).is_empty(), "it ends before its subagents")?;
-        if let Some(session) = self.files.sessions.remove(id)
-            && let Some(parent) = session.parent
-        {
+        let session = self.files.sessions.remove(id);
+        if let Some(parent) = session.as_ref().and_then(|session| session.parent.clone())
             // There was one at least: this one.
-            if let Entry::Occupied(mut children) = self.files.children.entry(parent) {
-                children.get_mut().remove(&session.id);
-                if children.get().is_empty() {
-                    children.remove();
-                }
+            && let Entry::Occupied(mut children) = self.files.children.entry(parent)
+        {
+            children.get_mut().remove(id);
+            if children.get().is_empty() {
+                children.remove();
             }
         }
-        Ok(())
+        Ok(session.map(|session| Removed::FileSession(Box::new(session))))
     }
 
     fn remove_retry_ticket(&mut self, ticket: Ticket) -> Result<RetryTicket, ApplyError> {
