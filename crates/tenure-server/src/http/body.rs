@@ -6,7 +6,7 @@ use std::time::Duration;
 use axum::body::{Body, HttpBody as _};
 use axum::extract::{FromRequest, Request};
 use axum::http::{HeaderMap, header};
-use http_body_util::BodyExt as _;
+use http_body_util::{BodyExt as _, LengthLimitError, Limited};
 use serde::de;
 use serde::de::{DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Number, Value};
@@ -23,8 +23,6 @@ const MAX_BYTES: usize = 64 << 10;
 const MAX_LARGE_BYTES: usize = 1 << 20;
 /// The largest body of an agent, which may name many things: 256 intents, each with a path and a remark of 4 KiB.
 const MAX_MANIFEST_BYTES: usize = 4 << 20;
-/// How much more than that is read and dropped, so that a caller that still sends can read why it was refused.
-const MAX_DISCARDED_BYTES: usize = 1 << 20;
 /// A body must be complete within this time.
 const BODY_TIMEOUT: Duration = Duration::from_secs(10);
 
@@ -84,26 +82,16 @@ async fn in_time(body: Body, max_bytes: usize) -> Result<Vec<u8>, HttpError> {
     timeout(BODY_TIMEOUT, collect(body, max_bytes)).await.map_err(too_slow)?
 }
 
-async fn collect(mut body: Body, max_bytes: usize) -> Result<Vec<u8>, HttpError> {
+async fn collect(body: Body, max_bytes: usize) -> Result<Vec<u8>, HttpError> {
     let too_large = || HttpError::new(Code::TooLarge, format!("a body has at most {max_bytes} bytes"));
-    let announced = usize::try_from(body.size_hint().lower()).unwrap_or(usize::MAX);
-    if announced > max_bytes + MAX_DISCARDED_BYTES {
+    if body.size_hint().lower() > max_bytes as u64 {
         return Err(too_large());
     }
-    let (mut bytes, mut dropped) = (Vec::new(), 0);
-    while let Some(frame) = body.frame().await {
-        let cut_short = |_| HttpError::new(Code::Invalid, "the body ended before it was complete");
-        let Ok(data) = frame.map_err(cut_short)?.into_data() else { continue };
-        if dropped == 0 && bytes.len() + data.len() <= max_bytes {
-            bytes.extend_from_slice(&data);
-            continue;
-        }
-        dropped += data.len();
-        if dropped > MAX_DISCARDED_BYTES {
-            break;
-        }
+    match Limited::new(body, max_bytes).collect().await {
+        Ok(collected) => Ok(collected.to_bytes().into()),
+        Err(error) if error.is::<LengthLimitError>() => Err(too_large()),
+        Err(_) => Err(HttpError::new(Code::Invalid, "the body ended before it was complete")),
     }
-    if dropped > 0 { Err(too_large()) } else { Ok(bytes) }
 }
 
 /// Whether a body says that it is JSON.
