@@ -1,7 +1,7 @@
 //! The control face: one hand on the device, over WebSocket and REST.
 //!
 //! ```text
-//! message ──> session         one WebSocket, one command after the other, at a bounded pace
+//! message ──> websocket       one connection, one command after another, at a bounded rate
 //!             dispatch        read it, look it up in the table, ask the gate, obey
 //!             lease_commands  acquire, heartbeat, release, status: through the registrar, like any lease
 //! request ──> rest            the same commands under their addresses
