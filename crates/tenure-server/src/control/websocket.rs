@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use axum::extract::State;
 use axum::response::Response;
-use tenure_api::Code;
 use tenure_gateway::device_rules::is_for_tenure;
 use tenure_gateway::{Gateway, RelayHandle, request_id};
 use tokio::sync::{broadcast, mpsc};
@@ -45,8 +44,7 @@ pub(super) async fn websocket(
     caller: Caller,
     upgrade: WebSocketUpgrade,
 ) -> Result<Response, HttpError> {
-    let no_connection = |problem: tenure_control::Problem| HttpError::new(Code::Unavailable, problem.message);
-    let connection = Connection::new(app.clone(), caller).map_err(no_connection)?;
+    let connection = Connection::new(app.clone(), caller)?;
     Ok(upgrade.accept(ControlSession::new(app, connection)))
 }
 

@@ -29,6 +29,10 @@ impl Fields {
         }
     }
 
+    pub(crate) fn into_map(self) -> Map<String, Value> {
+        self.0
+    }
+
     /// The fields of an object within a request.
     pub(crate) fn of(fields: Map<String, Value>) -> Self {
         Self(fields)
