@@ -55,35 +55,27 @@ pub const SCOPE: &str = "global";
 pub const REQUIRED_HEADER: &str = "X-Control-Lease";
 pub const VERSION: &str = "2.0";
 
-/// The inner part of both shapes, in the order in which clients are shown it.
+/// The error in a response, with its fields in the order in which seed 000 has them.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct ControlRejectionBody<'a> {
+pub struct ErrorBody<'a> {
     code: &'a str,
     message: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    field: Option<&'a str>,
+    #[serde(flatten)]
+    lease: Option<BlockingLease<'a>>,
+}
+
+/// The lease that blocks a command.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct BlockingLease<'a> {
     owner_client_name: &'a str,
     remaining_ms: u32,
     scope: &'a str,
     #[serde(skip_serializing_if = "Option::is_none")]
     required_header: Option<&'a str>,
-}
-
-impl ControlRejection {
-    pub fn websocket_body(&self) -> ControlRejectionBody<'_> {
-        ControlRejectionBody {
-            code: self.code.as_str(),
-            message: self.message,
-            owner_client_name: &self.owner_client_name,
-            remaining_ms: self.remaining_ms,
-            scope: SCOPE,
-            required_header: None,
-        }
-    }
-
-    /// As REST is told: with the header that would have helped.
-    pub fn rest_body(&self) -> ControlRejectionBody<'_> {
-        ControlRejectionBody { required_header: Some(REQUIRED_HEADER), ..self.websocket_body() }
-    }
 }
 
 /// Why a command was not carried out: the lease kept it out, or it makes no sense.
@@ -111,6 +103,29 @@ impl CommandError {
         match self {
             Self::Rejected(rejection) => rejection.code.status(),
             Self::Problem(problem) => problem.code.status(),
+        }
+    }
+
+    /// The error in a response over a WebSocket or a serial port.
+    pub fn body(&self) -> ErrorBody<'_> {
+        self.with_required_header(None)
+    }
+
+    /// The error in a response over REST: with the header that would have permitted the command.
+    pub fn rest_body(&self) -> ErrorBody<'_> {
+        self.with_required_header(Some(REQUIRED_HEADER))
+    }
+
+    fn with_required_header<'a>(&'a self, required_header: Option<&'a str>) -> ErrorBody<'a> {
+        match self {
+            Self::Rejected(ControlRejection { code, message, owner_client_name, remaining_ms }) => {
+                let (remaining_ms, scope) = (*remaining_ms, SCOPE);
+                let lease = BlockingLease { owner_client_name, remaining_ms, scope, required_header };
+                ErrorBody { code: code.as_str(), message, field: None, lease: Some(lease) }
+            }
+            Self::Problem(Problem { code, message, field }) => {
+                ErrorBody { code: code.as_str(), message, field: field.as_deref(), lease: None }
+            }
         }
     }
 }

@@ -26,6 +26,7 @@ pub mod serial;
 pub mod stream;
 
 pub use device::{CommandReply, VirtualDevice};
+pub use device_command_fields::{DeviceCommandFields, required};
 pub use firmware::{FirmwareImageError, FirmwareInfo, ImageChecker};
 pub use persistent_state::{PersistentState, PersistentStateError};
 pub use render_frame::RenderFrame;

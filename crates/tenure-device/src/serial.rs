@@ -20,7 +20,7 @@ use serde_json::{Map, Value};
 use tenure_control::commands::{COMMANDS, CommandDefinition, find_command};
 use tenure_control::permission_matrix::{CommandSource, OwnershipStatus, PermissionVerdict, evaluate};
 use tenure_control::problem::{Problem, ProblemCode};
-use tenure_control::rejection::{ControlRejection, ControlRejectionBody};
+use tenure_control::rejection::{CommandError, ErrorBody};
 
 /// Short words for what people ask most.
 const ALIASES: &[(&str, &str)] = &[("status", "device.status")];
@@ -140,34 +140,15 @@ struct SerialResponse<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     data: Option<&'a Value>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    error: Option<ResponseError<'a>>,
-}
-
-#[derive(Serialize)]
-#[serde(untagged)]
-enum ResponseError<'a> {
-    Rejection(ControlRejectionBody<'a>),
-    Problem {
-        code: &'a str,
-        message: &'a str,
-        #[serde(skip_serializing_if = "Option::is_none")]
-        field: Option<&'a str>,
-    },
+    error: Option<ErrorBody<'a>>,
 }
 
 pub fn format_success(command: &str, id: Option<&str>, data: &Value) -> String {
     line(&SerialResponse { kind: command, id, success: true, data: Some(data), error: None })
 }
 
-/// The lease keeps a command out.
-pub fn format_rejection(id: Option<&str>, rejection: &ControlRejection) -> String {
-    error(id, ResponseError::Rejection(rejection.websocket_body()))
-}
-
-/// A line makes no sense, or the device cannot do what it says.
-pub fn format_problem(id: Option<&str>, problem: &Problem) -> String {
-    let Problem { code, message, field } = problem;
-    error(id, ResponseError::Problem { code: code.as_str(), message, field: field.as_deref() })
+pub fn format_error(id: Option<&str>, error: &CommandError) -> String {
+    line(&SerialResponse { kind: "error", id, success: false, data: None, error: Some(error.body()) })
 }
 
 /// Which commands there are, and how a line is written.
@@ -179,10 +160,6 @@ pub fn format_help(id: Option<&str>) -> String {
         "commands": commands,
     });
     format_success("help", id, &data)
-}
-
-fn error(id: Option<&str>, reason: ResponseError<'_>) -> String {
-    line(&SerialResponse { kind: "error", id, success: false, data: None, error: Some(reason) })
 }
 
 fn line(answer: &SerialResponse<'_>) -> String {

@@ -108,7 +108,7 @@ fn serial_responses_have_the_websocket_shape() {
         remaining_ms: 1820,
     };
     assert_eq!(
-        format_rejection(Some("req-201"), &rejection),
+        format_error(Some("req-201"), &rejection.into()),
         r#"{"type":"error","requestId":"req-201","success":false,"error":{"code":"CONTROL_LOCKED","#
             .to_owned()
             + r#""message":"Command blocked by active control lease","ownerClientName":"K1 Composer","#
@@ -121,7 +121,7 @@ fn serial_responses_have_the_websocket_shape() {
     );
     let problem = Problem::of_field(ProblemCode::OutOfRange, "brightness", "must be from 0 to 255");
     assert_eq!(
-        format_problem(None, &problem),
+        format_error(None, &problem.into()),
         r#"{"type":"error","success":false,"error":{"code":"OUT_OF_RANGE","#.to_owned()
             + r#""message":"`brightness` must be from 0 to 255","field":"brightness"}}"#
     );

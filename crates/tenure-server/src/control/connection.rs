@@ -6,13 +6,15 @@ use base64::Engine as _;
 use base64::prelude::BASE64_URL_SAFE_NO_PAD;
 use serde::Serialize;
 use serde_json::{Map, Value};
+use tenure_api::Code;
 use tenure_control::{CommandError, Problem, ProblemCode};
 use tenure_core::kernel::{Command, Fence, Holder, LeaseCredential, Principal, RevocationCause};
+use tenure_device::{DeviceCommandFields, required};
 use zeroize::Zeroizing;
 
-use super::lease_commands::CommandFields;
 use crate::app::App;
 use crate::http::auth::{Caller, caller_of};
+use crate::http::response::HttpError;
 use crate::tokens::TokenScope;
 
 /// A connection. When it goes, what it has ends. It has no `Debug`: it knows the token.
@@ -36,14 +38,14 @@ pub(super) struct ConnectionLease {
 }
 
 impl Connection {
-    pub(super) fn new(app: Arc<App>, caller: Caller) -> Result<Self, Problem> {
+    pub(super) fn new(app: Arc<App>, caller: Caller) -> Result<Self, HttpError> {
         let identity = new_identity()?;
         let client_id = app.control.controller.next_client_id();
         Ok(Self { app, identity, client_id, opened_by: caller.clone(), caller, lease: None })
     }
 
     /// Another principal speaks: a name in the ledger belongs to the one that first used it.
-    pub(super) fn renew_identity(&mut self) -> Result<(), Problem> {
+    pub(super) fn renew_identity(&mut self) -> Result<(), HttpError> {
         self.app.control.controller.remove_connection(&self.identity);
         self.identity = new_identity()?;
         self.lease = None;
@@ -74,25 +76,20 @@ impl Drop for Connection {
     }
 }
 
-fn new_identity() -> Result<Arc<str>, Problem> {
+fn new_identity() -> Result<Arc<str>, HttpError> {
     Ok(format!("ws-{}", BASE64_URL_SAFE_NO_PAD.encode(random()?)).into())
 }
 
 /// A token for a lease: 128 bits that nobody can guess.
-pub(super) fn new_token() -> Result<Zeroizing<String>, Problem> {
+pub(super) fn new_token() -> Result<Zeroizing<String>, HttpError> {
     let bytes = Zeroizing::new(random()?);
     Ok(Zeroizing::new(BASE64_URL_SAFE_NO_PAD.encode(bytes.as_slice())))
 }
 
-fn random() -> Result<[u8; 16], Problem> {
+pub(super) fn random() -> Result<[u8; 16], HttpError> {
     let mut bytes = [0; 16];
-    let missing = |_| {
-        Problem::new(
-            ProblemCode::Unavailable,
-            "the system gives no random bytes; nothing happened, ask again",
-        )
-    };
-    getrandom::fill(&mut bytes).map_err(missing)?;
+    let detail = "the system gives no random bytes; nothing happened, ask again";
+    getrandom::fill(&mut bytes).map_err(|_| HttpError::new(Code::Unavailable, detail))?;
     Ok(bytes)
 }
 
@@ -125,7 +122,8 @@ pub(super) fn login(
     connection: &mut Connection,
     fields: Map<String, Value>,
 ) -> Result<AuthStatus, CommandError> {
-    let token = Zeroizing::new(CommandFields(fields).text("token")?);
+    let token = DeviceCommandFields::new(fields).text("token")?;
+    let token = Zeroizing::new(required(token, "token", "an API token")?);
     let unknown = |_| Problem::new(ProblemCode::Unauthorized, "the token is not known, or no longer good");
     let caller = caller_of(app, &token).map_err(unknown)?;
     switch_caller(app, connection, caller)

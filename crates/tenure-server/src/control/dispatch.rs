@@ -1,4 +1,4 @@
-//! From a message to its effect: parses it, finds its command in the table, checks the permit, executes it.
+//! From a message to what it does: read it, look it up in the table, ask the gate, obey.
 
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
@@ -11,15 +11,16 @@ use super::connection::Connection;
 use super::message::{self, to_raw_json};
 use super::{connection, lease_commands};
 use crate::app::App;
+use crate::http::body::read_object;
 
 /// The longest `requestId`, in bytes.
 const MAX_REQUEST_ID_BYTES: usize = 128;
 
 /// What goes back for a text message.
 pub(super) async fn handle_text(app: &App, connection: &mut Connection, text: &str) -> String {
-    let mut fields = match read(text) {
+    let mut fields = match read_object(text.as_bytes()) {
         Ok(fields) => fields,
-        Err(problem) => return message::error(None, &problem.into()),
+        Err(error) => return message::error(None, &error.into()),
     };
     let request_id = match request_id(&mut fields) {
         Ok(request_id) => request_id,
@@ -84,17 +85,6 @@ async fn obey(
         }
     };
     Ok((row.name, data))
-}
-
-fn read(text: &str) -> Result<Map<String, Value>, Problem> {
-    match tenure_api::strict::read(text.as_bytes()) {
-        Ok(Value::Object(fields)) => Ok(fields),
-        Ok(_) => Err(Problem::new(ProblemCode::InvalidJson, "send a JSON object with a `type`")),
-        // The parser names a place and a rule, and repeats nothing of the text: it may have a token in it.
-        Err(error) => {
-            Err(Problem::new(ProblemCode::InvalidJson, format!("this is not JSON as we read it: {error}")))
-        }
-    }
 }
 
 fn request_id(fields: &mut Map<String, Value>) -> Result<Option<String>, Problem> {

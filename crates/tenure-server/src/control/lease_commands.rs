@@ -19,16 +19,16 @@ use tenure_core::kernel::{
 };
 use tenure_core::lease::ReleaseReason;
 use tenure_core::rules::remaining;
+use tenure_device::{DeviceCommandFields, required};
 use tenure_registrar::Reply;
 
-use super::connection::{Connection, ConnectionLease, new_token};
+use super::connection::{Connection, ConnectionLease, new_token, random};
 use super::controller::{RESOURCE, RegisteredConnection};
 use super::message;
-use super::message::{
-    AcquireResponse, HeartbeatAck, ReleaseResponse, command_error, to_raw_json, unexpected,
-};
+use super::message::{AcquireResponse, HeartbeatAck, ReleaseResponse, command_error, to_raw_json};
 use crate::app::App;
 use crate::http::auth::Caller;
+use crate::http::response::{HttpError, unexpected};
 use crate::tokens::TokenScope;
 
 /// The longest name of a client, and of an instance of it, in bytes.
@@ -42,10 +42,10 @@ pub(super) async fn acquire(
     connection: &mut Connection,
     fields: Map<String, Value>,
 ) -> Result<Box<RawValue>, CommandError> {
-    let mut fields = CommandFields(fields);
-    let client_name = fields.bounded_text("clientName", MAX_NAME_BYTES)?;
-    let instance_id = fields.bounded_text("clientInstanceId", MAX_NAME_BYTES)?;
-    if fields.optional_text("scope")?.is_some_and(|scope| scope != SCOPE) {
+    let mut fields = DeviceCommandFields::new(fields);
+    let client_name = required(name(&mut fields, "clientName")?, "clientName", "a text")?;
+    let instance_id = required(name(&mut fields, "clientInstanceId")?, "clientInstanceId", "a text")?;
+    if fields.text("scope")?.is_some_and(|scope| scope != SCOPE) {
         let problem = Problem::of_field(ProblemCode::InvalidValue, "scope", "must be \"global\"");
         return Err(problem.into());
     }
@@ -114,16 +114,13 @@ async fn acquire_lease(app: &App, connection: &Connection, labels: Labels) -> Re
     }
 }
 
-fn lease_request(app: &App, connection: &Connection, labels: Labels) -> Result<Acquire, Problem> {
-    let mut nonce = [0; 16];
-    let missing = |_| Problem::new(ProblemCode::Unavailable, "the system gives no random bytes; ask again");
-    getrandom::fill(&mut nonce).map_err(missing)?;
+fn lease_request(app: &App, connection: &Connection, labels: Labels) -> Result<Acquire, HttpError> {
     let request = LeaseRequest {
         resource: Resource::parse(RESOURCE).expect("it is a name"),
         alternatives: Default::default(),
         mode: LeaseMode::Exclusive,
         ttl: app.control.controller.terms.ttl,
-        nonce: Nonce(nonce),
+        nonce: Nonce(random()?),
         labels,
     };
     Ok(Acquire {
@@ -141,8 +138,8 @@ pub(super) async fn heartbeat(
     connection: &Connection,
     fields: Map<String, Value>,
 ) -> Result<Box<RawValue>, CommandError> {
-    let mut fields = CommandFields(fields);
-    let (lease_id, token) = (fields.optional_text("leaseId")?, fields.optional_text("leaseToken")?);
+    let mut fields = DeviceCommandFields::new(fields);
+    let (lease_id, token) = (fields.text("leaseId")?, fields.text("leaseToken")?);
     let controller = &app.control.controller;
     let (lease, principal, shown) = controller.read(|held, now| {
         let held = held.ok_or_else(expired_rejection)?;
@@ -167,9 +164,9 @@ pub(super) async fn release(
     connection: &Connection,
     fields: Map<String, Value>,
 ) -> Result<Box<RawValue>, CommandError> {
-    let mut fields = CommandFields(fields);
-    let (lease_id, token) = (fields.optional_text("leaseId")?, fields.optional_text("leaseToken")?);
-    let reason = fields.optional_bounded_text("reason", MAX_NAME_BYTES)?;
+    let mut fields = DeviceCommandFields::new(fields);
+    let (lease_id, token) = (fields.text("leaseId")?, fields.text("leaseToken")?);
+    let reason = name(&mut fields, "reason")?;
     let controller = &app.control.controller;
     let shown = lease_id.clone().unwrap_or_default();
     let mine = controller.read(|held, now| {
@@ -211,7 +208,8 @@ pub(super) fn status(app: &App) -> Box<RawValue> {
 /// Rejects a caller that is not permitted to control the device.
 pub(super) fn require_control_permission(caller: &Caller) -> Result<(), Problem> {
     let allowed = caller.require(TokenScope::ControlWrite).and_then(|()| caller.require_resource(RESOURCE));
-    allowed.map_err(|failure| Problem::new(ProblemCode::Forbidden, failure.0.detail.clone()))
+    // Also a token that is no longer valid: on a connection that is open, it forbids.
+    allowed.map_err(|failure| Problem::new(ProblemCode::Forbidden, failure.0.detail))
 }
 
 /// This connection's lease, if it is this one.
@@ -227,9 +225,8 @@ fn is_shown(
     token: Option<String>,
     now: Tick,
 ) -> Result<(), CommandError> {
-    let missing = |field| Problem::of_field(ProblemCode::MissingField, field, "is missing");
-    let id = id.ok_or_else(|| missing("leaseId"))?;
-    let token = token.map(zeroize::Zeroizing::new).ok_or_else(|| missing("leaseToken"))?;
+    let id = required(id, "leaseId", "the id of the lease")?;
+    let token = required(token.map(zeroize::Zeroizing::new), "leaseToken", "the token of the lease")?;
     // Both are looked at, whatever the first one says.
     let is_this = *id == *held.lease_id;
     let is_right = held.owner.token_digest.matches(&token);
@@ -263,44 +260,15 @@ fn ended(app: &App, connection: &Connection, reply: Reply) -> CommandError {
         .into()
 }
 
-/// The fields that were not taken yet. It has no `Debug`: one of them may be a token.
-pub(super) struct CommandFields(pub(super) Map<String, Value>);
-
-impl CommandFields {
-    pub(super) fn optional_text(&mut self, name: &str) -> Result<Option<String>, Problem> {
-        match self.0.remove(name) {
-            None => Ok(None),
-            Some(Value::String(text)) => Ok(Some(text)),
-            Some(_) => Err(Problem::of_field(ProblemCode::InvalidType, name, "must be a string")),
-        }
-    }
-
-    pub(super) fn text(&mut self, name: &str) -> Result<String, Problem> {
-        let missing = || Problem::of_field(ProblemCode::MissingField, name, "is missing");
-        self.optional_text(name)?.ok_or_else(missing)
-    }
-
-    pub(super) fn bounded_text(&mut self, name: &str, longest: usize) -> Result<String, Problem> {
-        let text = self.text(name)?;
-        checked(name, text, longest)
-    }
-
-    pub(super) fn optional_bounded_text(
-        &mut self,
-        name: &str,
-        longest: usize,
-    ) -> Result<Option<String>, Problem> {
-        self.optional_text(name)?.map(|text| checked(name, text, longest)).transpose()
-    }
-}
-
-fn checked(name: &str, text: String, longest: usize) -> Result<String, Problem> {
-    let wrong = |why: String| Err(Problem::of_field(ProblemCode::InvalidValue, name, why));
-    if text.is_empty() || text.len() > longest {
-        return wrong(format!("has from 1 to {longest} bytes"));
+/// A name of a client, or its reason to release the lease.
+fn name(fields: &mut DeviceCommandFields, field: &str) -> Result<Option<String>, Problem> {
+    let Some(text) = fields.text(field)? else { return Ok(None) };
+    let wrong = |why: String| Err(Problem::of_field(ProblemCode::InvalidValue, field, why));
+    if text.is_empty() || text.len() > MAX_NAME_BYTES {
+        return wrong(format!("has from 1 to {MAX_NAME_BYTES} bytes"));
     }
     if text.chars().any(char::is_control) {
         return wrong("has no control characters".to_owned());
     }
-    Ok(text)
+    Ok(Some(text))
 }

@@ -5,14 +5,15 @@ use std::sync::Arc;
 use serde::Serialize;
 use serde_json::Value;
 use serde_json::value::{RawValue, to_raw_value};
-use tenure_api::ControlStatus;
+use tenure_api::{Code, ControlStatus};
 use tenure_control::ownership::expired_rejection;
-use tenure_control::rejection::SCOPE;
+use tenure_control::rejection::{ErrorBody, SCOPE};
 use tenure_control::{CommandError, ControlLease, DeviceClock, Problem, ProblemCode};
 use tenure_core::kernel::Tick;
 use tenure_registrar::Reply;
 
 use super::counters::CounterSnapshot;
+use crate::http::response::{HttpError, error_from_reply};
 
 /// The answer to `control.acquire`: the one place where the token is.
 #[derive(Serialize)]
@@ -123,35 +124,6 @@ impl<'a> ControlStateChangedData<'a> {
     }
 }
 
-#[derive(Serialize)]
-struct ProblemBody<'a> {
-    code: &'a str,
-    message: &'a str,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    field: Option<&'a str>,
-}
-
-/// The part `error` of what a WebSocket is told.
-pub(super) fn websocket_body(blocked: &CommandError) -> Box<RawValue> {
-    match blocked {
-        CommandError::Rejected(rejection) => to_raw_json(&rejection.websocket_body()),
-        CommandError::Problem(problem) => problem_body(problem),
-    }
-}
-
-/// The part `error` of what REST is told.
-pub(super) fn rest_body(blocked: &CommandError) -> Box<RawValue> {
-    match blocked {
-        CommandError::Rejected(rejection) => to_raw_json(&rejection.rest_body()),
-        CommandError::Problem(problem) => problem_body(problem),
-    }
-}
-
-fn problem_body(problem: &Problem) -> Box<RawValue> {
-    let (code, field) = (problem.code.as_str(), problem.field.as_deref());
-    to_raw_json(&ProblemBody { code, message: &problem.message, field })
-}
-
 /// What is said on a WebSocket.
 #[derive(Serialize)]
 struct Envelope<'a, T> {
@@ -164,7 +136,7 @@ struct Envelope<'a, T> {
     #[serde(skip_serializing_if = "Option::is_none")]
     data: Option<&'a T>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    error: Option<&'a RawValue>,
+    error: Option<ErrorBody<'a>>,
 }
 
 pub(super) fn success(kind: &str, request_id: Option<&str>, data: &impl Serialize) -> String {
@@ -174,8 +146,8 @@ pub(super) fn success(kind: &str, request_id: Option<&str>, data: &impl Serializ
 
 pub(super) fn error(request_id: Option<&str>, blocked: &CommandError) -> String {
     let (event, data) = (None, None::<&Value>);
-    let error = websocket_body(blocked);
-    text(&Envelope { r#type: "error", request_id, event, success: false, data, error: Some(&error) })
+    let error = Some(blocked.body());
+    text(&Envelope { r#type: "error", request_id, event, success: false, data, error })
 }
 
 pub(super) fn broadcast_message(event: &str, data: &ControlStateChangedData<'_>) -> String {
@@ -215,27 +187,27 @@ impl LeaseChange {
     }
 }
 
-/// What it means that the registrar did not answer the question.
-pub(super) fn command_error(reply: Reply) -> CommandError {
-    if reply == Reply::TooLate {
-        // It was written, and was over by then.
-        return expired_rejection().into();
+/// Errors of what all APIs share, with the codes of the device.
+impl From<HttpError> for CommandError {
+    fn from(HttpError(problem): HttpError) -> Self {
+        let code = match problem.code {
+            Code::Busy => ProblemCode::Busy,
+            Code::OutcomeUnknown => ProblemCode::OutcomeUnknown,
+            Code::TooLarge => ProblemCode::TooLarge,
+            Code::Invalid | Code::TooSlow => ProblemCode::InvalidJson,
+            _ => ProblemCode::Unavailable,
+        };
+        Problem::new(code, problem.detail).into()
     }
-    let failure = crate::http::response::error_from_reply(reply, Tick::default);
-    let code = match failure.0.code {
-        tenure_api::Code::Busy => ProblemCode::Busy,
-        tenure_api::Code::OutcomeUnknown => ProblemCode::OutcomeUnknown,
-        _ => ProblemCode::Unavailable,
-    };
-    Problem::new(code, failure.0.detail).into()
 }
 
-/// An answer that does not belong to the question.
-pub(super) fn unexpected() -> Problem {
-    Problem::new(
-        ProblemCode::Unavailable,
-        "the registrar gave an answer to another question; please report this",
-    )
+/// The error that a reply of the registrar means for a control command.
+pub(super) fn command_error(reply: Reply) -> CommandError {
+    match reply {
+        // Written, but expired by then.
+        Reply::TooLate => expired_rejection().into(),
+        reply => error_from_reply(reply, Tick::default).into(),
+    }
 }
 
 #[cfg(test)]

@@ -6,8 +6,9 @@ use axum::body::{Body, HttpBody as _};
 use axum::extract::rejection::QueryRejection;
 use axum::extract::{FromRequest, Query, Request};
 use axum::http::{HeaderMap, Uri, header};
-use http_body_util::BodyExt as _;
+use http_body_util::{BodyExt as _, LengthLimitError, Limited};
 use serde::de::DeserializeOwned;
+use serde_json::{Map, Value};
 use tenure_api::{Code, strict};
 use tenure_core::kernel::RequestDigest;
 use tokio::time::timeout;
@@ -20,8 +21,6 @@ const MAX_BYTES: usize = 64 << 10;
 pub(crate) const MAX_LARGE_BYTES: usize = 1 << 20;
 /// The largest body of an agent, which may name many things: 256 intents, each with a path and a remark of 4 KiB.
 pub(crate) const MAX_MANIFEST_BYTES: usize = 4 << 20;
-/// How much more than that is read and dropped, so that a caller that still sends can read why it was refused.
-const MAX_DISCARDED_BYTES: usize = 1 << 20;
 /// A body must be complete within this time.
 const BODY_TIMEOUT: Duration = Duration::from_secs(10);
 
@@ -61,26 +60,16 @@ async fn in_time(body: Body, max_bytes: usize) -> Result<Vec<u8>, HttpError> {
     timeout(BODY_TIMEOUT, collect(body, max_bytes)).await.map_err(too_slow)?
 }
 
-async fn collect(mut body: Body, max_bytes: usize) -> Result<Vec<u8>, HttpError> {
+async fn collect(body: Body, max_bytes: usize) -> Result<Vec<u8>, HttpError> {
     let too_large = || HttpError::new(Code::TooLarge, format!("a body has at most {max_bytes} bytes"));
-    let announced = usize::try_from(body.size_hint().lower()).unwrap_or(usize::MAX);
-    if announced > max_bytes + MAX_DISCARDED_BYTES {
+    if body.size_hint().lower() > max_bytes as u64 {
         return Err(too_large());
     }
-    let (mut bytes, mut dropped) = (Vec::new(), 0);
-    while let Some(frame) = body.frame().await {
-        let cut_short = |_| HttpError::new(Code::Invalid, "the body ended before it was complete");
-        let Ok(data) = frame.map_err(cut_short)?.into_data() else { continue };
-        if dropped == 0 && bytes.len() + data.len() <= max_bytes {
-            bytes.extend_from_slice(&data);
-            continue;
-        }
-        dropped += data.len();
-        if dropped > MAX_DISCARDED_BYTES {
-            break;
-        }
+    match Limited::new(body, max_bytes).collect().await {
+        Ok(collected) => Ok(collected.to_bytes().into()),
+        Err(error) if error.is::<LengthLimitError>() => Err(too_large()),
+        Err(_) => Err(HttpError::new(Code::Invalid, "the body ended before it was complete")),
     }
-    if dropped > 0 { Err(too_large()) } else { Ok(bytes) }
 }
 
 /// Whether a body says that it is JSON.
@@ -100,6 +89,14 @@ pub(crate) fn check_count(field: &str, count: usize, max: usize) -> Result<(), H
         return Ok(());
     }
     Err(HttpError::invalid(field, &format!("has {count} entries; at most {max} are allowed")))
+}
+
+/// Reads an object whose fields depend on the command.
+pub(crate) fn read_object(json: &[u8]) -> Result<Map<String, Value>, HttpError> {
+    match strict::read(json)? {
+        Value::Object(fields) => Ok(fields),
+        _ => Err(HttpError::new(Code::Invalid, "the body must be a JSON object")),
+    }
 }
 
 /// Reads the part of an address after `?`. A refusal says why, and repeats nothing that could be a secret.

@@ -4,25 +4,28 @@ use std::convert::Infallible;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use axum::Router;
 use axum::body::{Body, Bytes};
+use http_body_util::BodyExt as _;
 use hyper::body::{Body as HttpBody, Frame, Incoming, SizeHint};
+use hyper::header::{self, HeaderValue};
 use hyper::server::conn::http1::{Builder, Connection};
 use hyper::service::Service;
 use hyper::{Request, Response, StatusCode};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
 use parking_lot::Mutex;
-use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
-use tokio::sync::{Semaphore, watch};
+use tenure_api::{Code, Problem};
+use tokio::io::AsyncReadExt as _;
+use tokio::sync::oneshot::error::TryRecvError;
+use tokio::sync::{Semaphore, oneshot, watch};
 use tokio::time::{Instant, sleep_until, timeout};
 
 use super::http_stream::{HttpStream, Peer, Stream};
-use super::{ConnectionUpgrade, lingering_close};
-use crate::net;
+use super::{ConnectionUpgrade, lingering_close, reject};
 use crate::net::tls::ReloadableTls;
 
 /// A handshake must be complete within this time.
@@ -76,10 +79,7 @@ pub(super) async fn run_connection(
         match Box::pin(serve(stream, prefix, peer, &shared, &mut stop)).await {
             ConnectionOutcome::Idle { stream: same, prefix: bytes } => (stream, prefix) = (same, bytes),
             ConnectionOutcome::Done { stream } => return lingering_close(stream).await,
-            ConnectionOutcome::TooSlow { mut stream } => {
-                let _ = timeout(net::CLOSE_TIMEOUT, stream.write_all(&net::header_timeout_response())).await;
-                return lingering_close(stream).await;
-            }
+            ConnectionOutcome::Rejected { stream, problem } => return reject(stream, &problem).await,
             ConnectionOutcome::Upgraded { stream, prefix, upgrade } => {
                 return upgrade.run(stream, prefix, stop).await;
             }
@@ -104,9 +104,10 @@ pub(super) enum ConnectionOutcome {
     Done {
         stream: Stream,
     },
-    /// A header was not complete in time.
-    TooSlow {
+    /// The bytes are not a request, or its header was not complete in time.
+    Rejected {
         stream: Stream,
+        problem: Box<Problem>,
     },
     /// Both sides agreed to go on with something else.
     Upgraded {
@@ -201,10 +202,25 @@ pub(super) async fn serve(
             ConnectionOutcome::Idle { stream, prefix: [&parts.read_buf[..], &unread[..]].concat() }
         }
         Ok(()) => ConnectionOutcome::Done { stream },
-        Err(error) if error.is_timeout() => ConnectionOutcome::TooSlow { stream },
-        Err(error) if error.is_parse() => ConnectionOutcome::Done { stream },
-        Err(_) => ConnectionOutcome::Gone,
+        Err(error) => match problem_of(&error) {
+            Some(problem) => ConnectionOutcome::Rejected { stream, problem: Box::new(problem) },
+            None => ConnectionOutcome::Gone,
+        },
     }
+}
+
+/// The response to bytes that hyper does not read as a request. `None` if the connection failed.
+fn problem_of(error: &hyper::Error) -> Option<Problem> {
+    let (code, detail) = if error.is_timeout() {
+        (Code::TooSlow, "the header was not complete within 5 s of its first byte; send it again")
+    } else if error.is_parse_too_large() {
+        (Code::HeaderTooLarge, "the request's line and headers have at most 32 KiB and 100 headers")
+    } else if error.is_parse() {
+        (Code::Invalid, "this is not HTTP/1.1 as we read it; nothing was looked at")
+    } else {
+        return None;
+    };
+    Some(Problem::new(code, detail))
 }
 
 fn step(
@@ -240,9 +256,11 @@ impl ConnectionActivity {
     /// Whether there was a request, and none is under way, and the caller has taken every answer.
     pub(super) fn is_idle(&self) -> bool {
         let started = self.started();
-        started > 0
-            && self.ended.load(Ordering::Acquire) == started
-            && !self.is_stalled.load(Ordering::Acquire)
+        started > 0 && self.ended() == started && !self.is_stalled.load(Ordering::Acquire)
+    }
+
+    pub(super) fn ended(&self) -> u64 {
+        self.ended.load(Ordering::Acquire)
     }
 
     /// What the connection goes on with, if both sides agreed on something else than HTTP.
@@ -286,17 +304,95 @@ impl Service<Request<Incoming>> for TrackedService {
         self.activity.started.fetch_add(1, Ordering::Release);
         let under_way = InFlightRequest(self.activity.clone());
         request.extensions_mut().insert(self.peer);
+        let expects_continue = request.headers().contains_key(header::EXPECT);
+        let (sender, mut unread) = oneshot::channel();
+        let request = request.map(|body| {
+            let unread = (!body.is_end_stream()).then_some(sender);
+            RequestBody { body: Some(body), unread }
+        });
         let (answer, activity) = (self.service.call(request), self.activity.clone());
         Box::pin(async move {
             let mut answer = answer.await?;
+            let is_read = match unread.try_recv() {
+                Ok(Some(body)) => !expects_continue && discard(body).await,
+                Ok(None) | Err(TryRecvError::Empty) => false,
+                Err(TryRecvError::Closed) => true,
+            };
             if answer.status() == StatusCode::SWITCHING_PROTOCOLS {
                 let agreed = answer.extensions_mut().remove::<ConnectionUpgrade>();
                 *activity.upgrade.lock() = agreed;
                 // It is under way as long as the connection is: nobody may set it aside.
                 activity.started.fetch_add(1, Ordering::Release);
+            } else if !is_read {
+                answer.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
             }
             Ok(answer.map(|body| TrackedBody { body, _under_way: under_way }))
         })
+    }
+}
+
+/// Largest rest of a body that is read after the response is known, and longest time for it.
+const MAX_DISCARDED_BYTES: usize = 1 << 20;
+const DISCARD_TIMEOUT: Duration = Duration::from_secs(1);
+
+/// Reads the rest of a body, so that the client can read the response and the connection can carry the next request.
+/// `false` if the rest is too large, too slow or invalid.
+async fn discard(mut body: Incoming) -> bool {
+    let is_small = body.size_hint().lower() <= MAX_DISCARDED_BYTES as u64;
+    let all = async {
+        let mut discarded = 0;
+        while discarded <= MAX_DISCARDED_BYTES {
+            match body.frame().await {
+                None => return true,
+                Some(Ok(frame)) => discarded += frame.data_ref().map_or(0, Bytes::len),
+                Some(Err(_)) => return false,
+            }
+        }
+        false
+    };
+    is_small && timeout(DISCARD_TIMEOUT, all).await.unwrap_or(false)
+}
+
+/// The body of a request.
+struct RequestBody {
+    /// `None` after an error.
+    body: Option<Incoming>,
+    /// Receives the body if the handler drops it before its end.
+    unread: Option<oneshot::Sender<Option<Incoming>>>,
+}
+
+impl HttpBody for RequestBody {
+    type Data = Bytes;
+    type Error = hyper::Error;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, hyper::Error>>> {
+        let Some(body) = &mut self.body else { return Poll::Ready(None) };
+        let frame = ready!(Pin::new(&mut *body).poll_frame(context));
+        if matches!(frame, Some(Err(_))) {
+            self.body = None;
+        } else if frame.is_none() || body.is_end_stream() {
+            self.unread = None;
+        }
+        Poll::Ready(frame)
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.as_ref().is_none_or(Incoming::is_end_stream)
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.as_ref().map(Incoming::size_hint).unwrap_or_default()
+    }
+}
+
+impl Drop for RequestBody {
+    fn drop(&mut self) {
+        if let Some(unread) = self.unread.take() {
+            let _ = unread.send(self.body.take());
+        }
     }
 }
 

@@ -217,41 +217,28 @@ impl ConnectionUpgrade {
 }
 
 /// How long a caller is given to take the last word.
-pub(super) const CLOSE_TIMEOUT: Duration = Duration::from_secs(1);
+pub(crate) const CLOSE_TIMEOUT: Duration = Duration::from_secs(1);
 /// The most bytes that are read and dropped meanwhile.
 const MAX_DISCARDED_BYTES: usize = 16 << 20;
 
-/// Tells a caller that there is no room, and closes.
-async fn reject_connection(mut stream: Stream, permit: OwnedSemaphorePermit) {
+/// Tells a client that there are too many connections, and closes.
+async fn reject_connection(stream: Stream, permit: OwnedSemaphorePermit) {
     let detail = "as many connections are open as may be; nothing was looked at, ask again a little later";
-    let answer = answer(&Problem::new(Code::TooManyConnections, detail));
-    if let Ok(Ok(())) = timeout(CLOSE_TIMEOUT, stream.write_all(&answer)).await {
-        lingering_close(stream).await;
-    }
+    reject(stream, &Problem::new(Code::TooManyConnections, detail)).await;
     drop(permit);
 }
 
-/// The answer to a header that was not complete in time.
-pub(super) fn header_timeout_response() -> Vec<u8> {
-    let detail = "the header was not complete within 5 s of its first byte; send it again";
-    answer(&Problem::new(Code::TooSlow, detail))
-}
-
-/// The answer in place of one of hyper's own, which have no body.
-pub(super) fn parse_error_response(status: &[u8]) -> Vec<u8> {
-    let problem = match status {
-        b"414" | b"431" => {
-            let detail = "the request's line and headers have at most 32 KiB and 100 headers";
-            Problem::new(Code::HeaderTooLarge, detail)
-        }
-        _ => Problem::new(Code::Invalid, "this is not HTTP/1.1 as we read it; nothing was looked at"),
-    };
-    answer(&problem)
+/// Sends a problem, and closes.
+pub(super) async fn reject(mut stream: Stream, problem: &Problem) {
+    let response = answer(problem);
+    if let Ok(Ok(())) = timeout(CLOSE_TIMEOUT, stream.write_all(&response)).await {
+        lingering_close(stream).await;
+    }
 }
 
 /// Says that nothing more comes, and takes in what is still under way: an answer that was sent gets lost if bytes that
 /// nobody read are still there when the connection is closed.
-pub(super) async fn lingering_close(mut stream: Stream) {
+pub(crate) async fn lingering_close(mut stream: Stream) {
     let take_in = async {
         stream.shutdown().await?;
         let (mut rest, mut dropped) = (vec![0; 16 << 10], 0);

@@ -8,7 +8,6 @@ mod session;
 use std::sync::Arc;
 
 use axum::extract::State;
-use axum::http::HeaderMap;
 use axum::response::Response;
 use serde::Serialize;
 use serde_json::Value;
@@ -22,9 +21,8 @@ use crate::engine::RevokeOnDrop;
 use crate::events::WatchRequest;
 use crate::http::auth::Caller;
 use crate::http::response::{HttpError, unexpected};
-use crate::http::websocket;
+use crate::http::websocket::WebSocketUpgrade;
 use crate::leases::{LeaseId, acquire_one, derive_idempotency_key, release_one, renew_one};
-use crate::net::ConnectionUpgrade;
 use crate::tokens::TokenScope;
 
 /// Send commands over a WebSocket.
@@ -51,12 +49,9 @@ use crate::tokens::TokenScope;
 pub(crate) async fn stream(
     State(app): State<Arc<App>>,
     caller: Caller,
-    headers: HeaderMap,
-) -> Result<Response, HttpError> {
-    let upgrade = ConnectionUpgrade::new(async move |stream, prefix, stop| {
-        StreamSession::new(app, caller, stream, prefix).await.run(stop).await;
-    });
-    websocket::upgrade_response(&headers, upgrade)
+    upgrade: WebSocketUpgrade,
+) -> Response {
+    upgrade.accept(StreamSession::new(app, caller))
 }
 
 /// Executes a command and renders its response. Dropping the future is the same as closing the connection of a request.
@@ -186,10 +181,6 @@ impl StreamAnswer {
     fn len(&self) -> usize {
         self.text.len()
     }
-
-    fn disarm(mut self) {
-        self.revoke_on_drop.iter_mut().for_each(RevokeOnDrop::disarm);
-    }
 }
 
 /// One frame with all of these.
@@ -248,7 +239,7 @@ mod tests {
         drop(answer("gone"));
         // When this is answered, so is what was asked before it.
         registrar.runtime.block_on(registrar.registrar.submit(Command::Expire { max_ended: 1 }));
-        answer("first").disarm();
+        answer("first").revoke_on_drop.unwrap().disarm();
         let next = registrar.enqueue("next", None);
         assert!(
             registrar.registrar.read(|state| state.queue_ticket(next.ticket).is_some()),

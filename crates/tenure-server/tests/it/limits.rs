@@ -64,6 +64,8 @@ fn invalid_http_is_rejected_with_a_problem() {
     for bytes in [
         &b"hello\r\n\r\n"[..],
         b"GET / HTTP/3.7\r\n\r\n",
+        // H16
+        b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n",
         b"GET /\x00 HTTP/1.1\r\n\r\n",
         b"GET /healthz HTTP/1.1\r\nHost x\r\n\r\n",
         b"POST /v1/leases HTTP/1.1\r\nContent-Length: x\r\n\r\n",

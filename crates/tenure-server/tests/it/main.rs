@@ -38,5 +38,6 @@ mod tls;
 mod token_limits;
 mod tokens;
 mod transfer;
+mod websocket_protocol;
 mod withdraw;
 mod work;

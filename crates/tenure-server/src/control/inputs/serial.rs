@@ -76,13 +76,13 @@ async fn answer<G: LocalCommandController>(gate: &G, line: SerialLine) -> String
     };
     let SerialConsoleCommand { id, action: request } = match read {
         Ok(request) => request,
-        Err(RejectedLine { id, problem }) => return serial::format_problem(id.as_deref(), &problem),
+        Err(RejectedLine { id, problem }) => return serial::format_error(id.as_deref(), &problem.into()),
     };
     let id = id.as_deref();
     let SerialAction::Command { row, fields } = request else { return serial::format_help(id) };
     let pass = match gate.permit_local(CommandSource::Serial, row.class) {
         Ok(pass) => pass,
-        Err(rejection) => return serial::format_rejection(id, &rejection),
+        Err(rejection) => return serial::format_error(id, &rejection.into()),
     };
     let done = match fields {
         Ok(fields) => super::carry_out(gate, CommandSource::Serial, row, pass, fields).await,
@@ -90,8 +90,7 @@ async fn answer<G: LocalCommandController>(gate: &G, line: SerialLine) -> String
     };
     match done {
         Ok(data) => serial::format_success(row.name, id, &data),
-        Err(CommandError::Rejected(rejection)) => serial::format_rejection(id, &rejection),
-        Err(CommandError::Problem(problem)) => serial::format_problem(id, &problem),
+        Err(error) => serial::format_error(id, &error),
     }
 }
 
@@ -117,7 +116,7 @@ impl Outbox {
             0 => String::new(),
             dropped => {
                 let message = format!("{dropped} answers were dropped, because nobody read them");
-                serial::format_problem(None, &Problem::new(ProblemCode::Busy, message)) + END
+                serial::format_error(None, &Problem::new(ProblemCode::Busy, message).into()) + END
             }
         };
         if self.bytes.len() + missing.len() + answer.len() + END.len() > OUTBOX {

@@ -1,4 +1,4 @@
-//! The commands of the device as REST routes. The checks have a fixed order: the caller, the lease, the body.
+//! The commands of the device under their addresses. The order is always the same: who speaks, the lease, the body.
 
 pub(super) mod openapi;
 
@@ -10,7 +10,7 @@ use axum::body::Body;
 use axum::extract::rejection::RawPathParamsRejection;
 use axum::extract::{MatchedPath, RawPathParams, Request, State};
 use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, header};
-use axum::response::{IntoResponse as _, Response};
+use axum::response::Response;
 use axum::routing::{MethodFilter, MethodRouter, on};
 use http_body_util::BodyExt as _;
 use parking_lot::Mutex;
@@ -18,12 +18,13 @@ use serde::Serialize;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 use tenure_control::commands::CommandDefinition;
-use tenure_control::rejection::VERSION;
+use tenure_control::rejection::{ErrorBody, VERSION};
 use tenure_control::{
     COMMANDS, CommandClass, CommandError, ControlRejection, Permit, Problem, ProblemCode, TokenDigest,
     commands,
 };
 use tenure_core::kernel::{Tick, TickDuration};
+use tenure_device::DeviceCommandFields;
 use tenure_device::firmware::ImageChecker;
 use tenure_gateway::Gateway;
 use tokio::time::timeout;
@@ -35,11 +36,10 @@ use super::connection::new_token;
 use super::message::to_raw_json;
 use super::{connection, lease_commands, websocket};
 use crate::app::App;
-use crate::control::Controller;
 use crate::control::lease_commands::require_control_permission;
-use crate::control::message::rest_body;
 use crate::http::auth::{Caller, device_caller};
-use crate::http::response::json;
+use crate::http::body::read_object;
+use crate::http::response::{HttpError, json};
 use crate::http::{body, no_such_route};
 use crate::net::Peer;
 
@@ -71,7 +71,8 @@ async fn command(
     if let Some(gateway) = &app.control.gateway
         && !is_ours(row)
     {
-        return forward(&app, gateway, &caller, request).await;
+        let response = forward(&app, gateway, &caller, request).await;
+        return response.unwrap_or_else(|error| failure(&app, &error));
     }
     let fields = match &parameters {
         Ok(parameters) => {
@@ -82,10 +83,8 @@ async fn command(
             "the address is no text: it must be UTF-8, percent-encoded",
         )),
     };
-    match obey(&app, &caller, row, fields, request).await {
-        Ok(data) => answer(&app.control.controller, &data),
-        Err(blocked) => failure(&app.control.controller, &blocked),
-    }
+    let response = obey(&app, &caller, row, fields, request).await;
+    response.map_or_else(|error| failure(&app, &error), |data| answer(&app, &data))
 }
 
 /// Whether a command is Tenure's own, whatever device is behind it.
@@ -108,27 +107,29 @@ async fn obey(
     }
     let pass = permit(app, row.class, request.headers())?;
     let mut fields = fields?;
-    match row.name {
-        "control.status" => Ok(lease_commands::status(app)),
-        "auth.status" => Ok(to_raw_json(&connection::status(caller))),
-        "ota.token" => {
-            let token = app.control.ota_token.make(app.control.controller.now())?;
-            Ok(to_raw_json(&OtaToken::issued_view(&token)))
-        }
-        "ota.tokens" => Ok(to_raw_json(&app.control.ota_token.status(app.control.controller.now()))),
-        "ota.upload" => Ok(to_raw_json(&upload(app, pass, request).await?)),
-        name => {
-            for (field, value) in read(request).await? {
-                if fields.contains_key(&field) {
-                    let twice =
-                        Problem::of_field(ProblemCode::UnknownField, &field, "is in the address already");
-                    return Err(twice.into());
-                }
-                fields.insert(field, value);
-            }
-            Ok(to_raw_json(&app.control.controller.execute(pass, name, fields).await?))
-        }
+    if row.name == "ota.upload" {
+        return Ok(to_raw_json(&upload(app, pass, request).await?));
     }
+    for (field, value) in read(request).await? {
+        if fields.contains_key(&field) {
+            return Err(
+                Problem::of_field(ProblemCode::UnknownField, &field, "is in the address already").into()
+            );
+        }
+        fields.insert(field, value);
+    }
+    let control = &app.control;
+    if !["control.status", "auth.status", "ota.token", "ota.tokens"].contains(&row.name) {
+        return Ok(to_raw_json(&control.controller.execute(pass, row.name, fields).await?));
+    }
+    DeviceCommandFields::new(fields).finish(&[])?;
+    let now = control.controller.now();
+    Ok(match row.name {
+        "control.status" => lease_commands::status(app),
+        "auth.status" => to_raw_json(&connection::status(caller)),
+        "ota.token" => to_raw_json(&OtaToken::issued_view(&control.ota_token.make(now)?)),
+        _ => to_raw_json(&control.ota_token.status(now)),
+    })
 }
 
 /// Whether the lease lets this in, before a byte of the body is read.
@@ -148,33 +149,17 @@ fn header<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
 }
 
 /// The fields of a body; none where there is no body.
-async fn read(request: Request) -> Result<Map<String, Value>, Problem> {
+async fn read(request: Request) -> Result<Map<String, Value>, CommandError> {
     let is_json = body::is_json(request.headers());
-    let bytes = body::bytes(request.into_body()).await.map_err(problem_of)?;
+    let bytes = body::bytes(request.into_body()).await?;
     if bytes.is_empty() {
         return Ok(Map::new());
     }
     if !is_json {
         let detail = "send JSON, with `Content-Type: application/json`";
-        return Err(Problem::new(ProblemCode::InvalidType, detail));
+        return Err(Problem::new(ProblemCode::InvalidType, detail).into());
     }
-    match tenure_api::strict::read(&bytes) {
-        Ok(Value::Object(fields)) => Ok(fields),
-        Ok(_) => Err(Problem::new(ProblemCode::InvalidJson, "the body must be a JSON object")),
-        Err(error) => Err(Problem::new(
-            ProblemCode::InvalidJson,
-            format!("the body is not JSON as we read it: {error}"),
-        )),
-    }
-}
-
-/// What is wrong with a body that could not be read.
-fn problem_of(failure: crate::http::response::HttpError) -> Problem {
-    let code = match failure.0.code {
-        tenure_api::Code::TooLarge => ProblemCode::TooLarge,
-        _ => ProblemCode::InvalidJson,
-    };
-    Problem::new(code, failure.0.detail)
+    Ok(read_object(&bytes)?)
 }
 
 #[derive(Serialize)]
@@ -183,38 +168,38 @@ struct Envelope<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     data: Option<&'a RawValue>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    error: Option<&'a RawValue>,
+    error: Option<ErrorBody<'a>>,
     timestamp: u32,
     version: &'a str,
 }
 
-fn answer(controller: &Controller, data: &RawValue) -> Response {
-    json(StatusCode::OK, &envelope(millis(controller), true, Some(data), None))
+fn answer(app: &App, data: &RawValue) -> Response {
+    json(StatusCode::OK, &envelope(millis(app), true, Some(data), None))
 }
 
-fn failure(controller: &Controller, blocked: &CommandError) -> Response {
-    failure_response_at(blocked, millis(controller))
+fn failure(app: &App, error: &CommandError) -> Response {
+    failure_response_at(error, millis(app))
 }
 
 /// The same, at this time of the device's clock.
 fn failure_response_at(blocked: &CommandError, millis: u32) -> Response {
     let status = StatusCode::from_u16(blocked.status()).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
-    let mut response = json(status, &envelope(millis, false, None, Some(&rest_body(blocked))));
+    let mut response = json(status, &envelope(millis, false, None, Some(blocked.rest_body())));
     if status == StatusCode::SERVICE_UNAVAILABLE {
         response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from_static("1"));
     }
     response
 }
 
-fn millis(controller: &Controller) -> u32 {
-    controller.uptime.at(controller.now()).0
+fn millis(app: &App) -> u32 {
+    app.control.controller.uptime.at(app.control.controller.now()).0
 }
 
 fn envelope<'a>(
     timestamp: u32,
     success: bool,
     data: Option<&'a RawValue>,
-    error: Option<&'a RawValue>,
+    error: Option<ErrorBody<'a>>,
 ) -> Envelope<'a> {
     Envelope { success, data, error, timestamp, version: VERSION }
 }
@@ -246,33 +231,29 @@ async fn check(mut body: Body) -> Result<tenure_device::firmware::FirmwareInfo, 
 }
 
 /// An address that is none of ours: the device's, if there is one behind this server.
-pub(crate) async fn fallback(State(app): State<Arc<App>>, request: Request) -> Response {
-    let Some(gateway) = &app.control.gateway else { return no_such_route().into_response() };
-    match device_caller(&app, &request) {
-        Ok(caller) => forward(&app, gateway, &caller, request).await,
-        Err(failure) => failure.into_response(),
-    }
+pub(crate) async fn fallback(State(app): State<Arc<App>>, request: Request) -> Result<Response, HttpError> {
+    let gateway = app.control.gateway.as_ref().ok_or_else(no_such_route)?;
+    let caller = device_caller(&app, &request)?;
+    Ok(forward(&app, gateway, &caller, request).await.unwrap_or_else(|error| failure(&app, &error)))
 }
 
 /// Sends a request on, if who speaks and the lease allow it.
-async fn forward(app: &App, gateway: &Gateway, caller: &Caller, request: Request) -> Response {
+async fn forward(
+    app: &App,
+    gateway: &Gateway,
+    caller: &Caller,
+    request: Request,
+) -> Result<Response, CommandError> {
     let class = gateway.classify_request(&request);
-    if class != CommandClass::Reads
-        && let Err(problem) = require_control_permission(caller)
-    {
-        return failure(&app.control.controller, &problem.into());
+    if class != CommandClass::Reads {
+        require_control_permission(caller)?;
     }
-    match permit(app, class, request.headers()) {
-        Ok(pass) => {
-            let client = match request.extensions().get() {
-                Some(Peer::Network { address }) => *address,
-                _ => None,
-            };
-            let answered = gateway.forward(pass, request, client).await;
-            answered.unwrap_or_else(|blocked| failure(&app.control.controller, &blocked))
-        }
-        Err(rejection) => failure(&app.control.controller, &rejection.into()),
-    }
+    let permit = permit(app, class, request.headers())?;
+    let client = match request.extensions().get() {
+        Some(Peer::Network { address }) => *address,
+        _ => None,
+    };
+    gateway.forward(permit, request, client).await
 }
 
 /// How long such a right lasts.
@@ -303,7 +284,7 @@ pub(super) const HEADER: &str = "X-OTA-Token";
 
 impl OtaToken {
     /// A new one. The one before is worth nothing from now on.
-    pub(super) fn make(&self, now: Tick) -> Result<Zeroizing<String>, Problem> {
+    pub(super) fn make(&self, now: Tick) -> Result<Zeroizing<String>, HttpError> {
         let token = new_token()?;
         *self.0.lock() = Some((TokenDigest::of(&token), now.saturating_add(LIFE)));
         Ok(token)

@@ -19,7 +19,7 @@ use super::*;
 pub(crate) struct TestRegistrar {
     pub(crate) registrar: RegistrarHandle,
     pub(crate) runtime: Runtime,
-    pub(crate) folder: TempDir,
+    _folder: TempDir,
 }
 
 impl TestRegistrar {
@@ -30,7 +30,7 @@ impl TestRegistrar {
             RegistrarHandle::open(&data, &ledger, MaintenanceOptions::default(), Limits::default())
         });
         let registrar = runtime.block_on(open).unwrap().unwrap();
-        Self { registrar, runtime, folder }
+        Self { registrar, runtime, _folder: folder }
     }
 
     /// What `holder` gets of the one thing that there is, at once.

@@ -1,6 +1,6 @@
 //! REST beside the lease.
 
-use serde_json::json;
+use serde_json::{Value, json};
 use tenure_testkit::control::{ControlClient, run_on_each_clock};
 
 // S0-62
@@ -48,6 +48,39 @@ fn an_ota_token_is_valid_for_one_upload() {
     assert_eq!(server.get("/api/v1/device/ota-token").json()["data"]["active"], json!(true));
     assert_eq!(upload(right.as_str()), (400, "FIRMWARE_INVALID".to_owned()));
     assert_eq!(upload(right.as_str()), (403, "FORBIDDEN".to_owned()));
+    server.stop();
+}
+
+// X2
+#[test]
+fn a_body_of_a_command_without_fields_must_be_an_empty_object() {
+    let server = tenure_testkit::TestServer::start();
+    for path in [
+        "POST /api/v1/device/ota-token",
+        "GET /api/v1/device/ota-token",
+        "POST /api/v1/firmware/abort",
+        "POST /api/v1/transport/play",
+        "GET /api/v1/control/status",
+        "GET /api/v1/auth/status",
+        "GET /api/v1/device/info",
+    ] {
+        let headers = [server.bearer(), "Content-Type: application/json".to_owned()];
+        let send = |body| server.request(path, &headers, body);
+        for (body, code) in
+            [("[null,null]", "INVALID_JSON"), ("not json", "INVALID_JSON"), (r#"{"zzz":1}"#, "UNKNOWN_FIELD")]
+        {
+            let response = send(body);
+            assert_eq!(
+                (response.status, &response.json()["error"]["code"]),
+                (400, &json!(code)),
+                "{path} {body}"
+            );
+        }
+        for body in ["", "{}"] {
+            assert_eq!(send(body).json()["error"]["code"], Value::Null, "{path} {body}");
+        }
+    }
+    assert_eq!(server.request("POST /api/v1/device/ota-token", &[server.bearer()], "").status, 200);
     server.stop();
 }
 
