@@ -25,7 +25,7 @@ pub(super) struct EncodedEvent {
     /// The resources that the event names, unless it is about a lease.
     resources: Vec<Resource>,
     /// Who may see the event if it names no resource.
-    pub(super) audience: Audience,
+    pub(super) visibility: Visibility,
     frame: OnceLock<Bytes>,
 }
 
@@ -43,7 +43,7 @@ struct LeaseEvent {
 }
 
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Audience {
+pub(super) enum Visibility {
     All,
     /// Tokens without a limit to resources.
     Unlimited,
@@ -61,7 +61,7 @@ impl EncodedEvent {
         let (event, state, seq) = (applied.event, applied.state, applied.seq.0);
         let (kind, at) = (event.type_name(), event.occurred_at());
         let (cause, detail) = cause_and_detail(event);
-        let mut audience = Audience::Unlimited;
+        let mut visibility = Visibility::Unlimited;
         if let Some(lease) = LeaseSnapshot::new(event, state) {
             let spent = match event {
                 Event::Work(event) => match &**event {
@@ -71,7 +71,7 @@ impl EncodedEvent {
             };
             let (detail, tag) = (detail.cloned(), state.ledger_tag());
             let lease = Some(LeaseEvent { lease, at, spent, cause, detail, tag, anchor, epoch });
-            return Self { seq, kind, lease, resources: Vec::new(), audience, frame: OnceLock::new() };
+            return Self { seq, kind, lease, resources: Vec::new(), visibility, frame: OnceLock::new() };
         }
         let mut view = ServerEvent {
             cause: cause.map(str::to_owned),
@@ -105,17 +105,17 @@ impl EncodedEvent {
             Event::Agent(event) => {
                 let (details, named, principal) = agent_details(event, applied, anchor);
                 (view.agent, resources) = (Some(details), named);
-                audience = principal.map_or(Audience::Unlimited, Audience::Principal);
+                visibility = principal.map_or(Visibility::Unlimited, Visibility::Principal);
             }
             Event::File(event) => {
                 let (details, resource) = file_details(event, applied, anchor);
                 view.file = Some(details);
                 resources.extend(resource);
             }
-            _ => audience = Audience::All,
+            _ => visibility = Visibility::All,
         }
         let frame = encode_event(epoch, &view).into();
-        Self { seq, kind, lease: None, resources, audience, frame }
+        Self { seq, kind, lease: None, resources, visibility, frame }
     }
 
     /// The resources that the event names.

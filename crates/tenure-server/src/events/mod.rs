@@ -25,7 +25,7 @@ use serde::Deserialize;
 use tenure_api::Code;
 use tenure_core::kernel::{Event, Principal, Resource};
 
-use self::encoded_event::{Audience, EncodedEvent, EventFormat};
+use self::encoded_event::{EncodedEvent, EventFormat, Visibility};
 pub(crate) use self::event_buffer::EventBuffer;
 pub(super) use self::subscriber::EventBody;
 use self::subscriber::{EventSubscriber, HEARTBEAT};
@@ -267,10 +267,10 @@ impl Filter {
         if resources.is_empty() {
             // A token that is limited to resources sees only its own agents, and the server's events.
             return self.resource.is_none()
-                && match &event.audience {
-                    Audience::All => true,
-                    Audience::Unlimited => self.caller.can_see(""),
-                    Audience::Principal(principal) => {
+                && match &event.visibility {
+                    Visibility::All => true,
+                    Visibility::Unlimited => self.caller.can_see(""),
+                    Visibility::Principal(principal) => {
                         self.caller.can_see("") || *principal == self.caller.principal
                     }
                 };

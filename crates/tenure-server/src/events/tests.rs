@@ -12,8 +12,8 @@ use tenure_core::kernel::{
     Limits, Principal, TickDuration, decode,
 };
 use tenure_ledger::Seq;
-use tenure_ledger::embedded::EmbeddedStore;
 use tenure_registrar::runtime::{AppliedEvent, MaintenanceOptions};
+use tenure_testkit::server::ledger_store;
 use tokio::runtime::Runtime;
 use tokio::sync::mpsc;
 
@@ -22,6 +22,8 @@ use super::history::{History, Turn, TurnEnd, TurnRequest};
 use super::subscriber::{CHUNK_BYTES, MAX_CHUNKS};
 use super::*;
 use crate::engine::RegistrarHandle;
+
+const SEGMENT_SIZE: u64 = 1 << 20;
 
 struct TestHistory {
     _folder: TempDir,
@@ -40,15 +42,14 @@ impl TestHistory {
             std::fs::copy(entry.path(), folder.path().join(entry.file_name())).unwrap();
         }
         std::process::Command::new("chmod").args(["-R", "go-rwx"]).arg(folder.path()).status().unwrap();
-        EmbeddedStore::new(folder.path()).accept_move().unwrap();
+        ledger_store(folder.path(), SEGMENT_SIZE).accept_move().unwrap();
         Self::open(folder)
     }
 
     fn open(folder: TempDir) -> Self {
         let (runtime, data) = (Runtime::new().unwrap(), folder.path().to_owned());
         let open = runtime.spawn_blocking(move || {
-            let mut store = EmbeddedStore::new(&data);
-            (store.options.segment_size, store.options.reserve) = (1 << 20, 0);
+            let store = ledger_store(&data, SEGMENT_SIZE);
             RegistrarHandle::open(&data, &store, MaintenanceOptions::default(), Limits::default())
         });
         let registrar = runtime.block_on(open).unwrap().unwrap();
