@@ -148,7 +148,7 @@ fn serving_waiters_after_a_start_does_not_overtake_a_renewal_in_the_inbox() {
         2    dan: release 9                  -> nothing
         4.9  ann: renew 1                    -> nothing
         6    wrote                           -> publish resumed at 1; dan: no such lease; append renewed 1 until 9.9, marked 6
-        6    wrote                           -> publish renewed 1 until 9.9; ann: renewed 1 until 9.9
+        6    wrote                           -> publish renewed 1 until 9.9, marked 6; ann: renewed 1 until 9.9
         ",
     );
 }

@@ -13,9 +13,9 @@ use tenure_api::{
 use super::{AT, LATER, Samples, full_and_none, list, some, texts};
 
 pub(super) fn add_samples(samples: &mut Samples) {
-    samples.add_round_trip([resource_access()]);
-    samples.add_round_trip([lease()]);
-    samples.add_round_trip(full_and_none(|full| ResourceState {
+    samples.add([resource_access()]);
+    samples.add([lease()]);
+    samples.add(full_and_none(|full| ResourceState {
         resource: "FILE:src/lib.rs".into(),
         held: full,
         leases: list(full, [lease()]),
@@ -23,9 +23,9 @@ pub(super) fn add_samples(samples: &mut Samples) {
     }));
     contention(samples);
     leases(samples);
-    samples.add_serialized([object()]);
-    samples.add_serialized(full_and_none(intent));
-    samples.add_serialized(full_and_none(|full| Manifest {
+    samples.add([object()]);
+    samples.add(full_and_none(intent));
+    samples.add(full_and_none(|full| Manifest {
         session_id: "s-1".into(),
         agent_id: "agent-1".into(),
         intents: vec![intent(full)],
@@ -33,7 +33,7 @@ pub(super) fn add_samples(samples: &mut Samples) {
         priority_timestamp: some(full, 1_000_u64),
         wait_timeout_ms: some(full, 5_000_u64),
     }));
-    samples.add_round_trip([
+    samples.add([
         ManifestVerdict::Granted { leases: vec![lease()] },
         ManifestVerdict::Wait {
             wait_timeout_ms: 5_000,
@@ -49,7 +49,7 @@ pub(super) fn add_samples(samples: &mut Samples) {
         },
     ]);
     states(samples);
-    samples.add_round_trip(full_and_none(agent_event_details));
+    samples.add(full_and_none(agent_event_details));
 }
 
 fn contention(samples: &mut Samples) {
@@ -67,9 +67,9 @@ fn contention(samples: &mut Samples) {
         wait_timeout_ms: 5_000,
         one_of_several: full,
     };
-    samples.add_round_trip(full_and_none(node));
-    samples.add_round_trip(full_and_none(edge));
-    samples.add_round_trip(full_and_none(|full| ContentionGraph {
+    samples.add(full_and_none(node));
+    samples.add(full_and_none(edge));
+    samples.add(full_and_none(|full| ContentionGraph {
         nodes: list(full, [node(true), node(false)]),
         edges: list(full, [edge(true), edge(false)]),
         truncated: full,
@@ -77,19 +77,16 @@ fn contention(samples: &mut Samples) {
 }
 
 fn leases(samples: &mut Samples) {
-    samples.add_serialized([AgentLeaseIds {
-        agent_id: "agent-1".into(),
-        lease_ids: vec!["4f1d09aa-17".into()],
-    }]);
+    samples.add([AgentLeaseIds { agent_id: "agent-1".into(), lease_ids: vec!["4f1d09aa-17".into()] }]);
     let beat = HeartbeatRenewal { id: "4f1d09aa-17".into(), expires_at: LATER.into(), remaining_ms: 30_000 };
     let rejected = HeartbeatRejection { id: "4f1d09aa-16".into(), code: "EXPIRED".into() };
-    samples.add_round_trip([beat.clone()]);
-    samples.add_round_trip([rejected.clone()]);
-    samples.add_round_trip(full_and_none(|full| HeartbeatResult {
+    samples.add([beat.clone()]);
+    samples.add([rejected.clone()]);
+    samples.add(full_and_none(|full| HeartbeatResult {
         renewed: list(full, [beat.clone()]),
         rejected: list(full, [rejected.clone()]),
     }));
-    samples.add_round_trip(full_and_none(|full| AgentReleaseResult {
+    samples.add(full_and_none(|full| AgentReleaseResult {
         released: vec!["4f1d09aa-17".into()],
         unknown: texts(full, ["4f1d09aa-99"]),
     }));
@@ -105,8 +102,8 @@ fn leases(samples: &mut Samples) {
         ended_at: some(full, AT),
         held_by: texts(full, ["agent-2"]),
     };
-    samples.add_round_trip(full_and_none(known));
-    samples.add_round_trip(full_and_none(|full| ReconcileResult {
+    samples.add(full_and_none(known));
+    samples.add(full_and_none(|full| ReconcileResult {
         leases: BTreeMap::from([("4f1d09aa-17".to_owned(), known(full))]),
     }));
 }
@@ -119,10 +116,10 @@ fn states(samples: &mut Samples) {
     };
     let digest =
         |full| StateDigest { version: "1.0".into(), identity: identity.clone(), recovery: recovery(full) };
-    samples.add_serialized([identity.clone()]);
-    samples.add_serialized(full_and_none(recovery));
-    samples.add_serialized(full_and_none(digest));
-    samples.add_serialized(full_and_none(|full| AgentStateReport {
+    samples.add([identity.clone()]);
+    samples.add(full_and_none(recovery));
+    samples.add(full_and_none(digest));
+    samples.add(full_and_none(|full| AgentStateReport {
         session_id: "s-1".into(),
         state: "EXECUTING".into(),
         digest: some(full, digest(true)),
@@ -150,12 +147,12 @@ fn states(samples: &mut Samples) {
         held_ms: 1_500,
         pending: list(full, [pending.clone()]),
     };
-    samples.add_round_trip([pending.clone()]);
-    samples.add_round_trip([wait.clone()]);
-    samples.add_round_trip(full_and_none(view));
-    samples.add_round_trip(full_and_none(|full| AgentList { agents: list(full, [view(true), view(false)]) }));
-    samples.add_serialized([ResourceTouchReport { resources: vec![resource_access()] }]);
-    samples.add_round_trip([TouchResult { within: 1 }]);
+    samples.add([pending.clone()]);
+    samples.add([wait.clone()]);
+    samples.add(full_and_none(view));
+    samples.add(full_and_none(|full| AgentList { agents: list(full, [view(true), view(false)]) }));
+    samples.add([ResourceTouchReport { resources: vec![resource_access()] }]);
+    samples.add([TouchResult { within: 1 }]);
 }
 
 pub(super) fn resource_access() -> ResourceAccess {

@@ -12,17 +12,17 @@ use super::{AT, LATER, Samples, full_and_none, list, some, texts};
 
 pub(super) fn add_samples(samples: &mut Samples) {
     requests(samples);
-    samples.add_round_trip([owner()]);
-    samples.add_round_trip([held_file()]);
-    samples.add_round_trip([uncommitted_file()]);
-    samples.add_round_trip([
+    samples.add([owner()]);
+    samples.add([held_file()]);
+    samples.add([uncommitted_file()]);
+    samples.add([
         FileVerdictKind::Granted,
         FileVerdictKind::Wait,
         FileVerdictKind::Blocked,
         FileVerdictKind::Stale,
     ]);
-    samples.add_round_trip([grant_generation()]);
-    samples.add_round_trip(full_and_none(|full| FileVerdict {
+    samples.add([grant_generation()]);
+    samples.add(full_and_none(|full| FileVerdict {
         verdict: if full { FileVerdictKind::Blocked } else { FileVerdictKind::Granted },
         holder: "file:claude:s-1".into(),
         held: list(full, [held_file()]),
@@ -35,17 +35,16 @@ pub(super) fn add_samples(samples: &mut Samples) {
         newly: full,
         standing: some(full, grant_generation()),
     }));
-    samples.add_round_trip(full_and_none(|full| CommitResult {
+    samples.add(full_and_none(|full| CommitResult {
         released: texts(full, ["src/lib.rs"]),
         foreign: list(full, [held_file()]),
         left_dirty: list(full, [uncommitted_file()]),
     }));
-    samples.add_round_trip(full_and_none(report));
-    samples.add_round_trip(full_and_none(|full| BlockerReportList {
-        reports: list(full, [report(true), report(false)]),
-    }));
+    samples.add(full_and_none(report));
+    samples
+        .add(full_and_none(|full| BlockerReportList { reports: list(full, [report(true), report(false)]) }));
     views(samples);
-    samples.add_round_trip(full_and_none(file_event_details));
+    samples.add(full_and_none(file_event_details));
 }
 
 fn requests(samples: &mut Samples) {
@@ -56,8 +55,8 @@ fn requests(samples: &mut Samples) {
         parent: some(full, "s-0"),
         task: some(full, "fix the parser"),
     };
-    samples.add_serialized(full_and_none(caller));
-    samples.add_serialized(full_and_none(|full| FileAcquireRequest {
+    samples.add(full_and_none(caller));
+    samples.add(full_and_none(|full| FileAcquireRequest {
         speaker: caller(full),
         cwd: "/repo".into(),
         paths: texts(full, ["src/lib.rs"]),
@@ -77,30 +76,28 @@ fn requests(samples: &mut Samples) {
         FileEventKind::Ended,
         FileEventKind::Guarding,
     ];
-    samples.add_serialized(kinds);
-    samples.add_serialized(full_and_none(|full| FileEventReport {
+    samples.add(kinds);
+    samples.add(full_and_none(|full| FileEventReport {
         speaker: caller(full),
         event: FileEventKind::Wrote,
         cwd: some(full, "/repo"),
         paths: texts(full, ["src/lib.rs"]),
         detail: some(full, "sed -i"),
     }));
-    samples.add_serialized(full_and_none(|full| CommitReport {
+    samples.add(full_and_none(|full| CommitReport {
         root: "/repo".into(),
         paths: texts(full, ["src/lib.rs"]),
         dirty: texts(full, ["src/main.rs"]),
         session: some(full, "s-1"),
     }));
-    samples.add_serialized(full_and_none(|full| StagedFilesRequest {
+    samples.add(full_and_none(|full| StagedFilesRequest {
         root: "/repo".into(),
         paths: texts(full, ["src/lib.rs"]),
         session: some(full, "s-1"),
     }));
-    samples.add_serialized([FileGiveRequest { path: "/repo/src/lib.rs".into(), to: "s-2".into() }]);
-    samples.add_serialized([FileForceReleaseRequest {
-        path: "/repo/src/lib.rs".into(),
-        reason: "the agent hangs".into(),
-    }]);
+    samples.add([FileGiveRequest { path: "/repo/src/lib.rs".into(), to: "s-2".into() }]);
+    samples
+        .add([FileForceReleaseRequest { path: "/repo/src/lib.rs".into(), reason: "the agent hangs".into() }]);
 }
 
 fn views(samples: &mut Samples) {
@@ -146,23 +143,23 @@ fn views(samples: &mut Samples) {
         session: some(full, "s-1"),
         at: some(full, AT),
     };
-    samples.add_round_trip(full_and_none(waiter));
-    samples.add_round_trip(full_and_none(view));
-    samples.add_round_trip(full_and_none(session));
-    samples.add_round_trip(full_and_none(tree));
-    samples.add_round_trip(full_and_none(|full| FilesOverview {
+    samples.add(full_and_none(waiter));
+    samples.add(full_and_none(view));
+    samples.add(full_and_none(session));
+    samples.add(full_and_none(tree));
+    samples.add(full_and_none(|full| FilesOverview {
         files: list(full, [view(true), view(false)]),
         sessions: list(full, [session(true), session(false)]),
         audit: list(full, [tree(true), tree(false)]),
         standing: some(full, grant_generation()),
     }));
-    samples.add_round_trip(full_and_none(|full| FileStatus {
+    samples.add(full_and_none(|full| FileStatus {
         path: "src/lib.rs".into(),
         file: some(full, view(true)),
         left: some(full, uncommitted_file()),
     }));
-    samples.add_round_trip(full_and_none(line));
-    samples.add_round_trip(full_and_none(|full| Blame {
+    samples.add(full_and_none(line));
+    samples.add(full_and_none(|full| Blame {
         path: "src/lib.rs".into(),
         owner: some(full, owner()),
         lines: list(full, [line(true), line(false)]),

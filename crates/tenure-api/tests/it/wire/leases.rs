@@ -17,31 +17,27 @@ use tenure_api::{
 use super::{AT, LATER, Samples, agents, files, full_and_none, labels, list, some, texts, work};
 
 pub(super) fn add_samples(samples: &mut Samples) {
-    samples.add_round_trip([LeaseState::Active, LeaseState::Expired, LeaseState::Released]);
-    samples.add_round_trip(Code::ALL.iter().copied());
-    samples.add_round_trip([blocked_waiters()]);
-    samples.add_round_trip(full_and_none(lease));
-    samples.add_round_trip(full_and_none(lease_grant));
-    samples.add_round_trip(full_and_none(|full| LeaseGrants {
+    samples.add([LeaseState::Active, LeaseState::Expired, LeaseState::Released]);
+    samples.add(Code::ALL.iter().copied());
+    samples.add([blocked_waiters()]);
+    samples.add(full_and_none(lease));
+    samples.add(full_and_none(lease_grant));
+    samples.add(full_and_none(|full| LeaseGrants {
         leases: list(full, [lease_grant(true), lease_grant(false)]),
     }));
-    samples.add_round_trip(full_and_none(|full| LeaseRenewal {
+    samples.add(full_and_none(|full| LeaseRenewal {
         lease: lease(full),
         passport: some(full, "eyJhbGciOiJFZERTQSJ9"),
         valid_for_ms: 30_000,
     }));
-    samples.add_round_trip([LeaseResponse { lease: lease(true) }]);
-    samples.add_round_trip(full_and_none(|full| LeasePage {
-        leases: list(full, [lease(false)]),
-        next: some(full, "17"),
-    }));
-    samples.add_round_trip([waiter()]);
-    samples.add_round_trip(full_and_none(|full| Queue {
-        resource: "deploy:prod".into(),
-        waiting: list(full, [waiter()]),
-    }));
-    samples.add_round_trip([denial()]);
-    samples.add_round_trip(full_and_none(|full| Explanation {
+    samples.add([LeaseResponse { lease: lease(true) }]);
+    samples
+        .add(full_and_none(|full| LeasePage { leases: list(full, [lease(false)]), next: some(full, "17") }));
+    samples.add([waiter()]);
+    samples
+        .add(full_and_none(|full| Queue { resource: "deploy:prod".into(), waiting: list(full, [waiter()]) }));
+    samples.add([denial()]);
+    samples.add(full_and_none(|full| Explanation {
         resource: "deploy:prod".into(),
         held: list(full, [lease(true)]),
         waiting: list(full, [waiter()]),
@@ -49,8 +45,8 @@ pub(super) fn add_samples(samples: &mut Samples) {
         last_end: some(full, lease(false)),
         words: texts(full, ["deploy:prod is held by ci-42"]),
     }));
-    samples.add_round_trip(full_and_none(problem));
-    samples.add_round_trip(full_and_none(|full| ServerEvent {
+    samples.add(full_and_none(problem));
+    samples.add(full_and_none(|full| ServerEvent {
         seq: 41,
         r#type: "lease.issued".into(),
         at: AT.into(),
@@ -70,25 +66,21 @@ pub(super) fn add_samples(samples: &mut Samples) {
 }
 
 fn requests(samples: &mut Samples) {
-    samples.add_serialized(full_and_none(acquire));
-    samples.add_serialized(full_and_none(|full| BatchAcquireRequest {
+    samples.add(full_and_none(acquire));
+    samples.add(full_and_none(|full| BatchAcquireRequest {
         leases: list(full, [acquire(true), acquire(false)]),
     }));
-    samples.add_serialized(full_and_none(|full| RenewalRequest {
-        token: "secret".into(),
-        ttl_ms: some(full, 1_000_u64),
-    }));
-    samples.add_serialized(full_and_none(|full| ReleaseRequest {
+    samples
+        .add(full_and_none(|full| RenewalRequest { token: "secret".into(), ttl_ms: some(full, 1_000_u64) }));
+    samples.add(full_and_none(|full| ReleaseRequest {
         token: "secret".into(),
         reason: some(full, "COMPLETED"),
     }));
-    samples.add_serialized([TransferRequest { token: "secret".into(), to: "ci-43".into() }]);
-    samples.add_serialized(full_and_none(|full| ModeChangeRequest {
-        token: "secret".into(),
-        mode: some(full, "shared"),
-    }));
-    samples.add_serialized([RevocationRequest { reason: "the deployment is cancelled".into() }]);
-    samples.add_serialized(full_and_none(|full| ApiTokenRequest {
+    samples.add([TransferRequest { token: "secret".into(), to: "ci-43".into() }]);
+    samples
+        .add(full_and_none(|full| ModeChangeRequest { token: "secret".into(), mode: some(full, "shared") }));
+    samples.add([RevocationRequest { reason: "the deployment is cancelled".into() }]);
+    samples.add(full_and_none(|full| ApiTokenRequest {
         name: "ci".into(),
         scopes: vec!["lease:write".into()],
         resources: texts(full, ["deploy:*"]),
@@ -107,12 +99,10 @@ fn tokens(samples: &mut Samples) {
         expires_at: some(full, LATER),
         last_used_at: some(full, AT),
     };
-    samples.add_round_trip(full_and_none(token));
-    samples.add_round_trip([CreatedApiToken { token: token(true), secret: "secret".into() }]);
-    samples.add_round_trip(full_and_none(|full| ApiTokenList {
-        tokens: list(full, [token(true), token(false)]),
-    }));
-    samples.add_round_trip([RevokedApiToken { token: token(true), revoked_leases: 3 }]);
+    samples.add(full_and_none(token));
+    samples.add([CreatedApiToken { token: token(true), secret: "secret".into() }]);
+    samples.add(full_and_none(|full| ApiTokenList { tokens: list(full, [token(true), token(false)]) }));
+    samples.add([RevokedApiToken { token: token(true), revoked_leases: 3 }]);
 }
 
 fn control_and_intents(samples: &mut Samples) {
@@ -128,8 +118,8 @@ fn control_and_intents(samples: &mut Samples) {
         heartbeat_interval_ms: 1_000,
         takeover_allowed: false,
     };
-    samples.add_round_trip([held, ControlStatus::default()]);
-    samples.add_serialized(full_and_none(|full| IntentRequest {
+    samples.add([held, ControlStatus::default()]);
+    samples.add(full_and_none(|full| IntentRequest {
         r#type: some(full, "stream.start"),
         service_ref: some(full, "1:0:1:445D:453:1:C00000:0:0:0:"),
         recording_id: some(full, "r-1"),
@@ -139,52 +129,39 @@ fn control_and_intents(samples: &mut Samples) {
         correlation_id: some(full, "c-1"),
         session_id: some(full, "s-1"),
     }));
-    samples.add_round_trip(full_and_none(|full| AcceptedIntent {
+    samples.add(full_and_none(|full| AcceptedIntent {
         session_id: "s-1".into(),
         state: "ACCEPTED".into(),
         reason: some(full, "R_BUSY"),
         outcome: some(full, "REJECTED"),
         correlation_id: "c-1".into(),
     }));
-    samples.add_round_trip(full_and_none(intent_session));
-    samples.add_round_trip(full_and_none(|full| IntentSessionList {
+    samples.add(full_and_none(intent_session));
+    samples.add(full_and_none(|full| IntentSessionList {
         sessions: list(full, [intent_session(true), intent_session(false)]),
     }));
 }
 
 fn worker(samples: &mut Samples) {
-    samples.add_serialized(full_and_none(|full| LeaderLockRequest {
+    samples.add(full_and_none(|full| LeaderLockRequest {
         worker: "worker:b:n:17:23".into(),
         ttl_ms: 30_000,
         dead: some(full, "worker:b:n:16:22"),
     }));
-    samples.add_round_trip([LeaderLockGrant {
-        guard: 7,
-        lease_id: "4f1d09aa-7".into(),
-        remaining_ms: 30_000,
-    }]);
-    samples.add_serialized(full_and_none(|full| IntentSessionChangesRequest {
+    samples.add([LeaderLockGrant { guard: 7, lease_id: "4f1d09aa-7".into(), remaining_ms: 30_000 }]);
+    samples.add(full_and_none(|full| IntentSessionChangesRequest {
         guard: 7,
         since: 12,
         wait_ms: some(full, 500_u64),
     }));
-    samples.add_round_trip(full_and_none(|full| IntentSessionChanges {
+    samples.add(full_and_none(|full| IntentSessionChanges {
         revision: 13,
         sessions: list(full, [intent_session(true)]),
         more: full,
     }));
-    samples.add_serialized([IntentSessionTakeRequest {
-        guard: 7,
-        session_id: "s-1".into(),
-        tuners: 2,
-        ttl_ms: 30_000,
-    }]);
-    samples.add_serialized([IntentSessionRunningReport {
-        guard: 7,
-        session_id: "s-1".into(),
-        process: "17:23".into(),
-    }]);
-    samples.add_serialized(full_and_none(|full| IntentSessionFinishRequest {
+    samples.add([IntentSessionTakeRequest { guard: 7, session_id: "s-1".into(), tuners: 2, ttl_ms: 30_000 }]);
+    samples.add([IntentSessionRunningReport { guard: 7, session_id: "s-1".into(), process: "17:23".into() }]);
+    samples.add(full_and_none(|full| IntentSessionFinishRequest {
         guard: 7,
         session_id: "s-1".into(),
         reason: "R_PIPELINE_EXITED".into(),
@@ -196,14 +173,14 @@ fn worker(samples: &mut Samples) {
         fences: list(full, [8, 9]),
         remaining_ms: 30_000,
     };
-    samples.add_round_trip(full_and_none(taken));
-    samples.add_round_trip(full_and_none(|full| IntentSessionStatus {
+    samples.add(full_and_none(taken));
+    samples.add(full_and_none(|full| IntentSessionStatus {
         state: "STARTING".into(),
         reason: some(full, "R_STOPPED"),
         outcome: some(full, "STOPPED"),
         taken: some(full, taken(true)),
     }));
-    samples.add_serialized(full_and_none(|full| IntentSessionRenewalRequest {
+    samples.add(full_and_none(|full| IntentSessionRenewalRequest {
         guard: 7,
         ttl_ms: 30_000,
         sessions: texts(full, ["s-1", "s-2"]),
@@ -214,17 +191,14 @@ fn worker(samples: &mut Samples) {
         remaining_ms: 30_000,
         state: some(full, "RUNNING"),
     };
-    samples.add_round_trip(full_and_none(kept));
-    samples.add_round_trip(full_and_none(|full| IntentSessionRenewals {
+    samples.add(full_and_none(kept));
+    samples.add(full_and_none(|full| IntentSessionRenewals {
         remaining_ms: 30_000,
         sessions: list(full, [kept(true), kept(false)]),
     }));
-    samples.add_serialized(full_and_none(|full| IntentSessionWipeRequest {
-        guard: 7,
-        sessions: texts(full, ["s-1"]),
-    }));
-    samples.add_round_trip([WipeResult { wiped: 1 }]);
-    samples.add_serialized([LeaderLockReleaseRequest { guard: 7 }]);
+    samples.add(full_and_none(|full| IntentSessionWipeRequest { guard: 7, sessions: texts(full, ["s-1"]) }));
+    samples.add([WipeResult { wiped: 1 }]);
+    samples.add([LeaderLockReleaseRequest { guard: 7 }]);
 }
 
 pub(super) fn lease(full: bool) -> Lease {

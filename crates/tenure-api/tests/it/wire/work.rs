@@ -9,10 +9,10 @@ use super::leases::lease;
 use super::{Samples, full_and_none, labels, some, texts};
 
 pub(super) fn add_samples(samples: &mut Samples) {
-    samples.add_round_trip(full_and_none(scope));
-    samples.add_round_trip(full_and_none(budget));
-    samples.add_serialized(full_and_none(budget_limits));
-    samples.add_serialized(full_and_none(|full| WorkClaimRequest {
+    samples.add(full_and_none(scope));
+    samples.add(full_and_none(budget));
+    samples.add(full_and_none(budget_limits));
+    samples.add(full_and_none(|full| WorkClaimRequest {
         work_id: "T-17".into(),
         actor_id: "planner".into(),
         ttl_ms: some(full, 60_000_u64),
@@ -20,17 +20,17 @@ pub(super) fn add_samples(samples: &mut Samples) {
         budget: some(full, budget_limits(true)),
         labels: labels(full),
     }));
-    samples.add_serialized(full_and_none(|full| WorkRenewalRequest {
+    samples.add(full_and_none(|full| WorkRenewalRequest {
         lease_id: "4f1d09aa-17".into(),
         token: "secret".into(),
         ttl_ms: some(full, 60_000_u64),
     }));
-    samples.add_serialized(full_and_none(|full| WorkReleaseRequest {
+    samples.add(full_and_none(|full| WorkReleaseRequest {
         lease_id: "4f1d09aa-17".into(),
         token: "secret".into(),
         reason: some(full, "ABORTED"),
     }));
-    samples.add_serialized(full_and_none(|full| WorkDerivationRequest {
+    samples.add(full_and_none(|full| WorkDerivationRequest {
         lease_id: "4f1d09aa-17".into(),
         token: "secret".into(),
         work_id: "T-17.1".into(),
@@ -39,7 +39,7 @@ pub(super) fn add_samples(samples: &mut Samples) {
         scope: some(full, scope(true)),
         budget: budget(full),
     }));
-    samples.add_serialized(full_and_none(|full| WorkSpendRequest {
+    samples.add(full_and_none(|full| WorkSpendRequest {
         lease_id: "4f1d09aa-17".into(),
         token: "secret".into(),
         episodes: budget(full).episodes,
@@ -48,21 +48,21 @@ pub(super) fn add_samples(samples: &mut Samples) {
         duration_ms: budget(full).duration_ms,
         purpose: some(full, spend_purpose(true)),
     }));
-    samples.add_serialized(full_and_none(spend_purpose));
-    samples.add_round_trip(full_and_none(|full| SpendResult {
+    samples.add(full_and_none(spend_purpose));
+    samples.add(full_and_none(|full| SpendResult {
         lease_id: "4f1d09aa-17".into(),
         remaining: budget(full),
         exhausted: !full,
     }));
-    samples.add_round_trip(full_and_none(work_view));
-    samples.add_round_trip(full_and_none(|full| WorkGrant {
+    samples.add(full_and_none(work_view));
+    samples.add(full_and_none(|full| WorkGrant {
         lease: lease(full),
         work: work_view(full),
         token: "secret".into(),
         passport: some(full, "eyJhbGciOiJFZERTQSJ9"),
         valid_for_ms: 30_000,
     }));
-    samples.add_round_trip([WorkResponse { lease: lease(true), work: work_view(true) }]);
+    samples.add([WorkResponse { lease: lease(true), work: work_view(true) }]);
 }
 
 pub(super) fn budget(full: bool) -> Budget {

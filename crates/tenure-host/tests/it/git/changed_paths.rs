@@ -306,7 +306,7 @@ fn a_missing_git_is_reported() {
     // A process of its own, since PATH belongs to the whole process.
     let program = std::env::current_exe().unwrap();
     let child = Command::new(program)
-        .args(["--exact", "git_changed_paths::child_queries_without_git", "--ignored", "--nocapture"])
+        .args(["--exact", "git::changed_paths::child_queries_without_git", "--ignored", "--nocapture"])
         .env("PATH", "")
         .output()
         .unwrap();
@@ -343,7 +343,7 @@ fn every_started_git_is_read_only() {
     fs::write(&git, script).unwrap();
     fs::set_permissions(&git, fs::Permissions::from_mode(0o755)).unwrap();
     let child = Command::new(std::env::current_exe().unwrap())
-        .args(["--exact", "git_changed_paths::child_runs_every_query", "--ignored", "--nocapture"])
+        .args(["--exact", "git::changed_paths::child_runs_every_query", "--ignored", "--nocapture"])
         .env("ROOT_OF_THE_TEST", &repository.root)
         .env("PATH", format!("{}:{path}", git.parent().unwrap().display()))
         .output()
@@ -421,7 +421,7 @@ fn inherited_git_variables_do_not_select_another_repository() {
     let other = Repository::new();
     let program = std::env::current_exe().unwrap();
     let child = Command::new(program)
-        .args(["--exact", "git_changed_paths::child_queries_inside_another_hook", "--ignored", "--nocapture"])
+        .args(["--exact", "git::changed_paths::child_queries_inside_another_hook", "--ignored", "--nocapture"])
         .env("ROOT_OF_THE_TEST", &repository.root)
         .env("GIT_DIR", other.root.join(".git"))
         .env("GIT_WORK_TREE", &other.root)

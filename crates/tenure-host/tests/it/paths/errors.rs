@@ -89,7 +89,7 @@ fn read_only_folders_and_a_missing_cwd_are_accepted() {
 /// As somebody who is not allowed everything.
 #[test]
 fn an_unsearchable_folder_is_reported_as_no_permission() {
-    const NAME: &str = "paths_errors::an_unsearchable_folder_is_reported_as_no_permission";
+    const NAME: &str = "paths::errors::an_unsearchable_folder_is_reported_as_no_permission";
     if reexec::is_inside() || !rustix::process::geteuid().is_root() {
         let (_folder, root) = tree();
         fs::create_dir(root.join("shut")).unwrap();

@@ -8,7 +8,7 @@ use tenure_host::paths::{FileKey, PathTarget, target_of};
 
 use crate::reexec;
 
-const NAME: &str = "paths_mounts::paths_through_other_mounts_share_a_resource";
+const NAME: &str = "paths::mounts::paths_through_other_mounts_share_a_resource";
 
 fn bind(from: &Path, to: &Path) {
     let status = Command::new("mount").arg("--bind").args([from, to]).status().unwrap();

@@ -158,7 +158,7 @@ fn ancestors_are_nearest_first_and_descendants_are_complete() {
 /// A daemon that has no descriptors left must not take from the living.
 #[test]
 fn an_unreadable_process_is_alive() {
-    const NAME: &str = "process_liveness::an_unreadable_process_is_alive";
+    const NAME: &str = "process::liveness::an_unreadable_process_is_alive";
     if !reexec::is_inside() {
         return reexec::rerun(&["sh", "-c", "ulimit -n 64; exec \"$@\"", "sh"], NAME);
     }
