@@ -92,8 +92,8 @@ fn an_invalid_batch_is_rejected_with_the_index() {
     let two = |other: &str| format!(r#"{{"leases":[{},{other}]}}"#, entry(""));
     for (body, reason) in [
         ("{}".to_owned(), "leases: is missing"),
-        (r#"{"leases":{}}"#.into(), "leases: must be an array of objects"),
-        (r#"{"leases":[1]}"#.into(), "leases: must be an array of objects"),
+        (r#"{"leases":{}}"#.into(), "leases: must be an array"),
+        (r#"{"leases":[1]}"#.into(), "leases[0]: must be an object"),
         (r#"{"leases":[]}"#.into(), "leases: is empty"),
         (r#"{"leases":[],"waitMs":1}"#.into(), "\"waitMs\": is not a field"),
         (two(&entry("")), "leases: names a resource twice"),

@@ -13,7 +13,7 @@ fn an_invalid_body_is_rejected_with_the_reason() {
     for (body, reason) in [
         ("", "not JSON"),
         ("{", "not JSON"),
-        ("[]", "must be a JSON object"),
+        ("[]", "the body must be an object"),
         (r#"{"resource":"db:1","holder":"a","ttlMs":9000} x"#, "not JSON"),
         (r#"{"resource":"db:1","holder":"a","ttlMs":9000,"resource":"db:2"}"#, "stands twice"),
         (r#"{"resource":"db:1","holder":"a","ttlMs":9000,"labels":{"a":"1","a":"1"}}"#, "stands twice"),
@@ -35,7 +35,7 @@ fn an_invalid_body_is_rejected_with_the_reason() {
             "waitMs: is over the longest wait",
         ),
         (r#"{"resource":"db:1","holder":"a","ttlMs":9000,"labels":[]}"#, "labels: must be an object"),
-        (r#"{"resource":"db:1","holder":"a","ttlMs":9000,"labels":{"a":1}}"#, "labels: must be an object"),
+        (r#"{"resource":"db:1","holder":"a","ttlMs":9000,"labels":{"a":1}}"#, "labels.a: must be a string"),
         (r#"{"resource":"db:1","holder":"a","ttlMs":9000,"labels":{"":"1"}}"#, "labels: "),
     ] {
         let problem = server.post_text("/v1/leases", body).expect_problem(400, "INVALID");

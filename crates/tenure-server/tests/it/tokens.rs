@@ -94,9 +94,9 @@ fn an_invalid_token_request_is_rejected() {
         (json!({ "name": "ci" }), "scopes: is missing"),
         (json!({ "name": "ci", "scopes": [] }), "scopes: must be some of: leases:read"),
         (json!({ "name": "ci", "scopes": ["everything"] }), "scopes: must be some of"),
-        (json!({ "name": "ci", "scopes": "admin" }), "scopes: must be a list"),
+        (json!({ "name": "ci", "scopes": "admin" }), "scopes: must be an array"),
         (json!({ "name": "ci", "scopes": ["admin"], "resources": [""] }), "resources: must be at most"),
-        (json!({ "name": "ci", "scopes": ["admin"], "resources": [1] }), "resources: must be a list"),
+        (json!({ "name": "ci", "scopes": ["admin"], "resources": [1] }), "resources[0]: must be a string"),
         (
             json!({ "name": "ci", "scopes": ["admin"], "resources": vec!["a:"; 65] }),
             "resources: must be at most 64",

@@ -421,7 +421,12 @@ fn inherited_git_variables_do_not_select_another_repository() {
     let other = Repository::new();
     let program = std::env::current_exe().unwrap();
     let child = Command::new(program)
-        .args(["--exact", "git::changed_paths::child_queries_inside_another_hook", "--ignored", "--nocapture"])
+        .args([
+            "--exact",
+            "git::changed_paths::child_queries_inside_another_hook",
+            "--ignored",
+            "--nocapture",
+        ])
         .env("ROOT_OF_THE_TEST", &repository.root)
         .env("GIT_DIR", other.root.join(".git"))
         .env("GIT_WORK_TREE", &other.root)

@@ -129,7 +129,7 @@ fn invalid_agent_requests_are_reported_with_the_field() {
     for what in ["heartbeat", "release", "reconcile"] {
         let path = format!("/v1/leases/{what}");
         invalid(&path, json!({ "agent_id": "a" }), "lease_ids: is missing");
-        invalid(&path, json!({ "agent_id": "a", "lease_ids": [1] }), "lease_ids: must be a list of strings");
+        invalid(&path, json!({ "agent_id": "a", "lease_ids": [1] }), "lease_ids[0]: must be a string");
         invalid(&path, json!({ "agent_id": "", "lease_ids": [] }), "agent_id: ");
         invalid(
             &path,
@@ -147,9 +147,18 @@ fn invalid_agent_requests_are_reported_with_the_field() {
         json!({ "session_id": "s", "state": "PLANNING", "digest": digest })
     };
     invalid(state, digest("version", json!("2.0")), "digest.version: ");
-    invalid(state, digest("identity", json!({ "agent_id": "b" })), "digest.identity.agent_id: ");
-    invalid(state, digest("recovery", json!({ "last_phase": "?" })), "digest.recovery.last_phase: ");
-    let intents = json!({ "last_phase": "PLANNING", "pending_intents": [{ "predicate": "?" }] });
+    let identity = json!({ "agent_id": "b", "priority_timestamp": 1, "epoch": 0 });
+    invalid(state, digest("identity", identity), "digest.identity.agent_id: ");
+    invalid(
+        state,
+        digest("identity", json!({ "agent_id": "a" })),
+        "digest.identity.priority_timestamp: is missing",
+    );
+    let recovery = json!({ "last_phase": "?", "pending_intents": [] });
+    invalid(state, digest("recovery", recovery), "digest.recovery.last_phase: ");
+    let object = json!({ "resource_type": "FILE", "path": "x" });
+    let intents =
+        json!({ "last_phase": "PLANNING", "pending_intents": [{ "predicate": "?", "object": object }] });
     invalid(state, digest("recovery", intents), "digest.recovery.pending_intents[0].predicate: ");
     let touch = "/v1/agents/a/touch";
     invalid(touch, json!({ "resources": [] }), "resources: is empty");
