@@ -66,7 +66,8 @@ fn shutdown_closes_idle_connections() {
 fn response_before_body(server: &TestServer, head: &str, body: &[u8]) -> Response {
     let mut stream = server.connect();
     stream.write_all(format!("{head}\r\nHost: {}\r\n\r\n", server.address).as_bytes()).unwrap();
-    std::thread::sleep(Duration::from_millis(50));
+    // The server cannot say that it has responded without reading the body.
+    std::thread::park_timeout(Duration::from_millis(50));
     stream.write_all(body).unwrap();
     let response = read_response(&mut stream).unwrap();
     if response.header("connection") == Some("close") {

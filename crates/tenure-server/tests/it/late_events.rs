@@ -105,6 +105,7 @@ fn resident_kib() -> u64 {
 // H6
 #[test]
 #[ignore = "measures memory and time"]
+#[expect(clippy::disallowed_methods, reason = "it measures time, and judges none")]
 fn proof_event_readers_that_do_not_read_cost_little_memory_and_no_time() {
     let rounds = std::env::var("ROUNDS").map_or(1_400, |rounds| rounds.parse().unwrap());
     let server = server_with_history(rounds);
