@@ -43,7 +43,8 @@ impl StateView {
     pub(crate) fn apply(&self, first: Seq, events: &[Event], observe: impl Fn(AppliedEvent<'_>)) {
         let mut state = self.state.write();
         for (seq, event) in (first.0..).zip(events) {
-            let removed = state.apply(event).expect("what was applied once can be applied to the same state");
+            let removed =
+                state.apply_and_take(event).expect("what was applied once can be applied to the same state");
             observe(AppliedEvent { seq: Seq(seq), event, removed: removed.as_ref(), state: &state });
         }
     }

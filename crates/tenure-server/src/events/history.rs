@@ -270,7 +270,7 @@ impl HistoryReplay {
     }
 
     fn apply(&mut self, event: Event) -> Result<ReadEvent, TurnEnd> {
-        let (removed, is_applied) = match self.state.apply(&event) {
+        let (removed, is_applied) = match self.state.apply_and_take(&event) {
             Ok(removed) => (removed, true),
             Err(_) if self.is_incomplete => (None, self.apply_without_ticket(&event)),
             Err(_) => return Err(TurnEnd::Unreadable),

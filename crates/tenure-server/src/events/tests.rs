@@ -81,7 +81,7 @@ fn frames_of_every_event_type_are_the_same_wherever_reading_starts() {
         let batch = batch.unwrap();
         for (seq, record) in (batch.first.0..).zip(&batch.records) {
             let Some(event) = decode(record, state.ledger_tag()).unwrap() else { continue };
-            let removed = state.apply(&event).unwrap();
+            let removed = state.apply_and_take(&event).unwrap();
             let applied =
                 AppliedEvent { seq: Seq(seq), event: &event, removed: removed.as_ref(), state: &state };
             let encoded = EncodedEvent::new(applied, clock_anchor(&state).unwrap(), 7);

@@ -35,11 +35,16 @@ pub enum Removed {
 }
 
 impl KernelState {
-    /// Records `event`, and returns what it removed unless the state still has it in another table.
+    /// Records `event`.
     ///
     /// Whatever [`decide`](crate::kernel::decide) produced in this state is accepted. An event that cannot
     /// follow is refused and changes nothing, so that a damaged ledger is found instead of believed.
-    pub fn apply(&mut self, event: &Event) -> Result<Option<Removed>, ApplyError> {
+    pub fn apply(&mut self, event: &Event) -> Result<(), ApplyError> {
+        self.apply_and_take(event).map(drop)
+    }
+
+    /// Records `event`, and returns what it removed unless the state still has it in another table.
+    pub fn apply_and_take(&mut self, event: &Event) -> Result<Option<Removed>, ApplyError> {
         ensure(event.occurred_at() >= self.now, "its tick is before the last one")?;
         self.check_work_event(event)?;
         let mut removed = None;
