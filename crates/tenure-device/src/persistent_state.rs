@@ -60,7 +60,7 @@ impl PersistentState {
     /// Reads what was written.
     ///
     /// ```
-    /// use tenure_control::{PersistentState, PersistentStateError};
+    /// use tenure_device::{PersistentState, PersistentStateError};
     /// assert_eq!(PersistentState::from_json(&PersistentState::default().to_json()), Ok(PersistentState::default()));
     /// assert_eq!(PersistentState::from_json(r#"{"version": 9}"#), Err(PersistentStateError::UnknownVersion(9)));
     /// ```

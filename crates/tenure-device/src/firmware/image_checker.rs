@@ -46,7 +46,7 @@ impl ImagePart {
 /// Looks at an image while it comes in. After a flaw it says that flaw whatever comes.
 ///
 /// ```
-/// use tenure_control::firmware::{ImageChecker, FirmwareImageError};
+/// use tenure_device::firmware::{ImageChecker, FirmwareImageError};
 /// let mut check = ImageChecker::default();
 /// assert_eq!(check.feed(b"PK\x03\x04"), Err(FirmwareImageError::Magic));
 /// assert_eq!(check.finish(), Err(FirmwareImageError::Magic));
